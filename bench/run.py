@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Runs the benchmarks and prints what they measured. Called by scripts/bench, which builds what is needed first.
+
+A benchmark is a folder here with a measure.py: TARGETS (what CMake builds for it), CAPTION (what the table is about) and
+run(context), which returns its list of Metric. Add its name to BENCHMARKS; if it has a Go peer, that is peers/NAME.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from bench.harness import ROOT, BenchError, Context, say  # noqa: E402
+
+BENCHMARKS = ["webhook", "watch"]
+
+
+def measure(name, quick):
+    peers = os.environ.get("BERTH_PEERS")
+    with tempfile.TemporaryDirectory(prefix=f"berth-bench-{name}-") as work:
+        context = Context(quick=quick, work=pathlib.Path(work), peers=pathlib.Path(peers) if peers else None,
+                          build=pathlib.Path(os.environ.get("BERTH_BUILD") or ROOT / "build" / "release"))
+        if (ROOT / "bench" / "peers" / name).exists() and not context.peer(name):
+            say(f"WARNING: {name}: there is no peer program: Berth is measured alone")
+        results = module(name).run(context)
+    return {"name": name, "results": [result.to_json() for result in results]}
+
+
+def module(name):
+    return importlib.import_module(f"bench.{name}.measure")
+
+
+def table(report):
+    def cell(number):
+        return "-" if number is None else f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+
+    rows = [("metric", "unit", "Berth", "peer", "ratio")]
+    for row in report["results"]:
+        name = row["metric"] + (" (peer: the floor)" if row["metric"] == "floor_ratio" else "")
+        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
+        rows.append((name, row["unit"], cell(row["value"]), cell(row["peer"]), ratio))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    lines = [f"\n{report['name']}: {module(report['name']).CAPTION}\n"]
+    for row in rows:
+        left = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
+        lines.append("  ".join(left + [text.rjust(width) for text, width in zip(row[2:], widths[2:])]))
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs the benchmarks of bench/.")
+    parser.add_argument("name", nargs="?", choices=BENCHMARKS, help="one benchmark (default: all)")
+    parser.add_argument("--quick", action="store_true", help="at most 40 s for each benchmark; more noise")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout instead of tables")
+    parser.add_argument("--targets", action="store_true", help="print what CMake must build, and do nothing else")
+    options = parser.parse_args()
+    names = [options.name] if options.name else BENCHMARKS
+    if options.targets:
+        print(*dict.fromkeys(target for name in names for target in module(name).TARGETS), sep="\n")
+        return
+    reports = []
+    for name in names:
+        try:
+            reports.append(measure(name, options.quick))
+        except BenchError as error:
+            sys.exit(f"error: {name}: {error}")
+        if not options.json:
+            print(table(reports[-1]), flush=True)
+    if options.json:
+        print(json.dumps(reports[0] if options.name else reports))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+{{- define "berth.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 48 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* Prefix of every object's name: `berth` for a release named berth. 48 characters leave room for the suffixes. */}}
+{{- define "berth.fullname" -}}
+{{- $name := include "berth.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 48 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 48 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 48 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "berth.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "berth.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "berth.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "berth.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end -}}
+
+{{- define "berth.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The subject of every binding. */}}
+{{- define "berth.subjects" -}}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "berth.fullname" . }}
+    namespace: {{ .Release.Namespace }}
+{{- end -}}
+
+{{/* Annotations that make a controller fill in the caBundle. */}}
+{{- define "berth.injectAnnotations" -}}
+{{- with .Values.tls.injectAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}
+
+{{/*
+What both webhooks share: how to reach the server, what is matched.
+Argument: dict "root" $ "path" "/…"
+*/}}
+{{- define "berth.webhook" -}}
+{{- $v := .root.Values -}}
+clientConfig:
+  {{- if $v.external.enabled }}
+  {{- $host := ternary (printf "[%s]" $v.external.address) $v.external.address (contains ":" $v.external.address) }}
+  url: {{ printf "https://%s:%d%s" $host (int $v.external.webhookPort) .path | quote }}
+  {{- else }}
+  service:
+    name: {{ include "berth.fullname" .root }}-webhook
+    namespace: {{ .root.Release.Namespace }}
+    path: {{ .path }}
+    port: 443
+  {{- end }}
+  {{- with include "berth.caBundle" .root }}
+  caBundle: {{ . }}
+  {{- end }}
+rules:
+  - apiGroups: [plexaubnet.io]
+    apiVersions: [v1alpha1]
+    operations: [CREATE, UPDATE]
+    resources: [subnetpools]
+    scope: Namespaced
+namespaceSelector:
+  matchExpressions:
+    - key: kubernetes.io/metadata.name
+      operator: NotIn
+      values: {{ append $v.webhooks.excludedNamespaces .root.Release.Namespace | uniq | toJson }}
+matchConditions:
+  # The last updates of an object being deleted only remove finalizers: they must pass while Berth is away,
+  # or its namespace could never go.
+  - name: not-a-finalizer-update
+    expression: >-
+      request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec
+matchPolicy: Equivalent
+failurePolicy: {{ $v.webhooks.failurePolicy }}
+timeoutSeconds: {{ $v.webhooks.timeoutSeconds }}
+sideEffects: None
+admissionReviewVersions: [v1]
+{{- end -}}

@@ -1,0 +1,26 @@
+# Taking Berth away must not brick the cluster. Last by its name, since it ends the server; it installs again for whoever kept the cluster.
+load helpers
+
+setup_file() { make_namespace uninstall; }
+teardown_file() {
+  drop_namespace
+  "$root/e2e/install" "$E2E_DIR"
+}
+
+left_of_berth() { kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations,apiservices -o name | grep berth; }
+nothing_left() { ! left_of_berth; }
+
+@test "uninstall removes webhooks and API, keeps the pools, and namespaces still go" {
+  eventually 60 webhooks_in_force
+  create_pool kept 10.0.0.0/16
+  left_of_berth
+  helm uninstall berth -n berth-system --wait --timeout 120s
+  [ "$E2E_CLUSTER" != loopback ] || "$root/e2e/berth" stop "$E2E_DIR"
+  eventually 30 nothing_left
+  run kubectl get subnetpool kept -n "$NS" -o 'jsonpath={.spec.cidr}'
+  [ "$output" = 10.0.0.0/16 ]
+  eventually 30 create_pool after 10.1.0.0/16
+  kubectl delete subnetpool kept after -n "$NS" --timeout=30s
+  kubectl create namespace "$NS-gone"
+  kubectl delete namespace "$NS-gone" --timeout=90s
+}

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kube/error.h"
+#include "kube/json.h"
+#include "kube/json_view.h"
+#include "kube/status.h"
+
+// AdmissionReview admission.k8s.io/v1, in and out.
+namespace berth::admission {
+
+enum class Operation : std::uint8_t { kCreate, kUpdate, kDelete, kConnect };
+
+std::string_view Name(Operation operation);
+
+// What a handler needs of a review. Views into the parsed body: valid until the handler returns, so a handler that
+// answers later copies what it keeps.
+struct Request {
+  std::string_view uid;
+  std::string_view group;
+  std::string_view version;
+  std::string_view resource;
+  std::string_view sub_resource;
+  std::string_view kind;
+  std::string_view ns;
+  std::string_view name;  // empty on a create with generateName
+  std::string_view user;
+  Operation operation = Operation::kCreate;
+  bool dry_run = false;
+  kube::JsonView object;      // absent on delete
+  kube::JsonView old_object;  // absent on create
+};
+
+// A handler's verdict. Allow unless Deny was called.
+class Response {
+ public:
+  static Response Allow() { return {}; }
+  static Response Deny(kube::Status status);
+
+  // One JSON Patch operation; `path` is a JSON pointer whose parent exists. Meaningless in a validating webhook.
+  Response& Add(std::string path, Json value);
+  Response& Replace(std::string path, Json value);
+  Response& Remove(std::string path);
+
+  // Shown to the user by kubectl. Cut at 120 bytes; what exceeds 4,096 in all is dropped, as the API server would.
+  Response& Warn(std::string_view text);
+  Response& Audit(std::string key, std::string value);
+
+  bool allowed() const { return allowed_; }
+
+  // The whole AdmissionReview that answers `uid`.
+  std::string ToJson(std::string_view uid) const;
+
+ private:
+  bool allowed_ = true;
+  kube::Status status_;
+  Json patch_{jsoncons::json_array_arg};
+  std::vector<std::string> warnings_;
+  std::size_t warning_bytes_ = 0;
+  std::vector<std::pair<std::string, std::string>> audit_;
+};
+
+// Fails with a sentence that says what is missing or wrong. O(size of the parsed review's top levels).
+kube::Result<Request> Decode(kube::JsonView review);
+
+}  // namespace berth::admission

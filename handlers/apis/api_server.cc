@@ -1,0 +1,253 @@
+#include "handlers/apis/api_server.h"
+
+#include <utility>
+
+#include "log/log.h"
+
+namespace berth::apis {
+namespace {
+
+constexpr int kRetrySoon = 1;
+
+std::string_view Scope(const Attributes& attributes) {
+  return attributes.resource.empty() ? "path" : std::string_view(attributes.resource);
+}
+
+kube::Status ForbiddenTo(const User& user, const Attributes& attributes, const std::string& reason) {
+  std::string why = "User \"" + user.name + "\" cannot " + attributes.verb + " ";
+  if (attributes.resource.empty()) {
+    why += "path \"" + attributes.path + "\"";
+  } else {
+    why += "resource \"" + attributes.resource + "\" in API group \"" + attributes.group + "\"";
+    why += attributes.ns.empty() ? " at the cluster scope" : " in the namespace \"" + attributes.ns + "\"";
+  }
+  if (!reason.empty()) why += ": " + reason;
+  return kube::Forbidden(attributes.group, attributes.resource, attributes.name, why);
+}
+
+// A version from the future: the client may have spoken with a replica that is ahead.
+kube::Status TooLarge(std::uint64_t asked, std::uint64_t current) {
+  return {.code = 504,
+          .reason = "Timeout",
+          .message = "Too large resource version: " + std::to_string(asked) + ", current: " + std::to_string(current),
+          .details = {.causes = {{"ResourceVersionTooLarge", "Too large resource version", ""}},
+                      .retry_after_seconds = kRetrySoon}};
+}
+
+}  // namespace
+
+// One request on its way; answering it counts and logs it.
+struct ApiServer::Exchange {
+  drogon::HttpRequestPtr request;
+  http::Callback callback;
+  Attributes attributes;
+  User user;
+  std::string id;
+  prometheus::Family<prometheus::Counter>* requests = nullptr;
+
+  void Answer(const drogon::HttpResponsePtr& response) const {
+    response->addHeader("Audit-Id", id);
+    response->addHeader("Cache-Control", "no-cache, private");
+    Count(response->statusCode());
+    callback(response);
+  }
+  void Answer(const kube::Status& status) const { Answer(http::Respond(status)); }
+
+  void Count(int code) const {
+    // Clients choose the words of a request; only words we know become labels.
+    requests->Add({{"verb", attributes.resource.empty() ? "path" : attributes.verb},
+                   {"resource", std::string(code == 404 || code == 401 ? "" : Scope(attributes))},
+                   {"code", std::to_string(code)}})
+        .Increment();
+    const bool refused = code == 401 || code == 403 || code >= 500;
+    log::Write(refused ? log::Level::kWarn : log::Level::kDebug, "api request",
+               {{"requestId", id},
+                {"verb", attributes.verb},
+                {"path", attributes.path},
+                {"user", user.name},
+                {"code", code},
+                {"peer", request->peerAddr().toIp()}});
+  }
+};
+
+ApiServer::ApiServer(Authenticator& authenticator, Authorizer& authorizer, prometheus::Registry& registry)
+    : authenticator_(authenticator),
+      authorizer_(authorizer),
+      requests_(prometheus::BuildCounter()
+                    .Name("berth_api_requests_total")
+                    .Help("Requests to the aggregated API, by verb, resource and HTTP code.")
+                    .Register(registry)),
+      watchers_(prometheus::BuildGauge()
+                    .Name("berth_api_watchers")
+                    .Help("Watches being served, by resource.")
+                    .Register(registry)),
+      cut_off_(prometheus::BuildCounter()
+                   .Name("berth_api_watchers_cut_off_total")
+                   .Help("Watchers cut off because they stopped reading, by resource.")
+                   .Register(registry)) {}
+
+ApiServer::~ApiServer() = default;
+
+void ApiServer::Add(ResourceStore& store) {
+  const std::string& plural = store.type().plural;
+  const WatchMetrics metrics{watchers_.Add({{"resource", plural}}), cut_off_.Add({{"resource", plural}})};
+  resources_.emplace(plural, Resource{&store, std::make_unique<WatchHub>(store, metrics)});
+}
+
+void ApiServer::Start() {
+  std::vector<const ResourceType*> types;
+  for (const auto& [plural, resource] : resources_) types.push_back(&resource.store->type());
+  const std::string group = std::string("/apis/") + kGroup;
+  const std::string version = std::string("/apis/") + kGroupVersion;
+  aggregated_ = AggregatedGroupList(types);
+  Document openapi = OpenApiV3(types);
+  documents_.emplace("/apis", GroupList());
+  documents_.emplace(group, Group());
+  documents_.emplace(version, ResourceList(types));
+  documents_.emplace("/openapi/v2", OpenApiV2(types));
+  documents_.emplace("/openapi/v3", OpenApiV3Index(openapi));
+  documents_.emplace("/openapi/v3" + version, std::move(openapi));
+}
+
+void ApiServer::Serve(const drogon::HttpRequestPtr& request, http::Callback callback) {
+  Exchange exchange{.request = request,
+                    .callback = std::move(callback),
+                    .attributes = ReadAttributes(request),
+                    .user = {},
+                    .id = http::RequestId(request),
+                    .requests = &requests_};
+  authenticator_.Authenticate(request, [this, exchange = std::move(exchange)](std::expected<User, kube::Status> user) mutable {
+    if (!user) return exchange.Answer(user.error());
+    exchange.user = std::move(*user);
+    const User& asking = exchange.user;
+    const Attributes& asked = exchange.attributes;
+    authorizer_.Authorize(asking, asked, [this, exchange](std::expected<Authorizer::Verdict, kube::Status> verdict) {
+      if (!verdict) return exchange.Answer(verdict.error());
+      if (!verdict->allowed) return exchange.Answer(ForbiddenTo(exchange.user, exchange.attributes, verdict->reason));
+      Dispatch(exchange);
+    });
+  });
+}
+
+void ApiServer::Dispatch(Exchange exchange) {
+  if (exchange.attributes.resource.empty()) return ServeDocument(exchange);
+  const auto found = resources_.find(exchange.attributes.resource);
+  const bool scoped = !exchange.attributes.ns.empty();
+  if (found == resources_.end() || (scoped && !found->second.store->type().namespaced)) {
+    return exchange.Answer(http::NoSuchPath());
+  }
+  ServeResource(exchange, found->second);
+}
+
+void ApiServer::ServeDocument(const Exchange& exchange) {
+  std::string_view path = exchange.attributes.path;
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  const auto found = documents_.find(path);
+  if (found == documents_.end()) return exchange.Answer(http::NoSuchPath());
+  if (exchange.request->method() != drogon::Get) {
+    return exchange.Answer(kube::MethodNotAllowed("", std::string(path), exchange.attributes.verb));
+  }
+  const bool aggregated = path == "/apis" && WantsAggregatedDiscovery(exchange.request->getHeader("accept"));
+  const Document& document = aggregated ? aggregated_ : found->second;
+  const bool fresh = exchange.request->getHeader("if-none-match").find(document.etag) != std::string::npos;
+  const auto response = fresh ? http::Respond(304, "", document.content_type)
+                              : http::Respond(200, document.body, document.content_type);
+  response->addHeader("ETag", document.etag);
+  response->addHeader("Vary", "Accept");
+  exchange.Answer(response);
+}
+
+void ApiServer::ServeResource(const Exchange& exchange, Resource& resource) {
+  const Attributes& asked = exchange.attributes;
+  const ResourceType& type = resource.store->type();
+  if (asked.verb == "watch") return Watch(exchange, resource);
+  if (asked.verb == "list") return List(exchange, *resource.store);
+  if (asked.verb == "get") return Get(exchange, *resource.store);
+  if (asked.verb == "delete" && type.deletable) return Delete(exchange, *resource.store);
+  exchange.Answer(kube::MethodNotAllowed(kGroup, type.plural, asked.verb));
+}
+
+void ApiServer::Get(const Exchange& exchange, ResourceStore& store) {
+  const auto form = ReadForm(exchange.request);
+  if (!form) return exchange.Answer(form.error());
+  const auto object = store.Get(exchange.attributes.ns, exchange.attributes.name);
+  if (!object) return exchange.Answer(kube::NotFound(kGroup, store.type().plural, exchange.attributes.name));
+  exchange.Answer(http::Respond(200, RenderObject(store.type(), *object, *form)));
+}
+
+void ApiServer::List(const Exchange& exchange, ResourceStore& store) {
+  const auto form = ReadForm(exchange.request);
+  if (!form) return exchange.Answer(form.error());
+  const auto selection = ReadSelection(exchange.request, store.type(), exchange.attributes, *form);
+  if (!selection) return exchange.Answer(selection.error());
+  const auto options = ReadListOptions(exchange.request);
+  if (!options) return exchange.Answer(options.error());
+
+  const std::uint64_t current = store.version();
+  const std::uint64_t asked = options->version.value_or(0);
+  if (options->match == ListOptions::Match::kExact && asked != current) {
+    return exchange.Answer(kube::Expired("the resourceVersion " + std::to_string(asked) + " is no longer held"));
+  }
+  if (asked > current) return exchange.Answer(TooLarge(asked, current));
+  if (options->start_version && !store.Since(*options->start_version)) {
+    return exchange.Answer(kube::Expired("the continue token has expired; list again from the beginning"));
+  }
+
+  const Page page = store.List(
+      exchange.attributes.ns, [&](const Object& object) { return selection->Matches(object); }, options->start, options->limit);
+  ListMetadata metadata{.version = options->start_version.value_or(page.version), .continue_token = {}};
+  if (page.next) metadata.continue_token = ContinueToken(*page.next, metadata.version);
+  exchange.Answer(http::Respond(200, RenderList(store.type(), page.objects, metadata, *form)));
+}
+
+void ApiServer::Watch(const Exchange& exchange, Resource& resource) {
+  ResourceStore& store = *resource.store;
+  const auto form = ReadForm(exchange.request);
+  if (!form) return exchange.Answer(form.error());
+  auto selection = ReadSelection(exchange.request, store.type(), exchange.attributes, *form);
+  if (!selection) return exchange.Answer(selection.error());
+  auto watch = ReadWatchRequest(exchange.request, std::move(*selection));
+  if (!watch) return exchange.Answer(watch.error());
+  if (exchange.request->version() != drogon::Version::kHttp11) {
+    return exchange.Answer(kube::BadRequest("a watch needs HTTP/1.1"));
+  }
+  const std::uint64_t current = store.version();
+  if (watch->after == std::numeric_limits<std::uint64_t>::max()) watch->after = current;
+  if (watch->after.value_or(0) > current) return exchange.Answer(TooLarge(*watch->after, current));
+  const auto connection = exchange.request->getConnectionPtr().lock();
+  if (!connection) return;
+  exchange.Count(200);
+  resource.watches->Start(connection, std::move(*watch));
+}
+
+void ApiServer::Delete(const Exchange& exchange, ResourceStore& store) {
+  const auto& [verb, path, group, version, plural, ns, name] = exchange.attributes;
+  const auto object = store.Get(ns, name);
+  if (!object) return exchange.Answer(kube::NotFound(kGroup, plural, name));
+  const std::string_view body = exchange.request->body();
+  kube::JsonDocument document;
+  const auto options = body.empty() ? kube::Result<kube::JsonView>(kube::JsonView()) : document.Parse(body);
+  if (!options) return exchange.Answer(kube::BadRequest(options.error().message));
+  const kube::JsonView preconditions = (*options)["preconditions"];
+  const auto uid = preconditions["uid"].String();
+  const auto at = preconditions["resourceVersion"].String();
+  if ((uid && *uid != object->uid) || (at && *at != std::to_string(object->version))) {
+    return exchange.Answer(kube::Conflict(kGroup, plural, name, "the precondition does not hold"));
+  }
+  // A dry run has passed every check that there is.
+  const bool dry_run = (*options)["dryRun"].size() > 0 || !exchange.request->getParameter("dryRun").empty();
+  if (!dry_run) {
+    if (const auto deleted = store.Delete(ns, name); !deleted) return exchange.Answer(deleted.error());
+  }
+  exchange.Answer(kube::Success({.name = name, .group = kGroup, .kind = plural, .uid = object->uid, .causes = {}}));
+}
+
+void ApiServer::Forget(const trantor::TcpConnection* connection) {
+  for (auto& [plural, resource] : resources_) resource.watches->Forget(connection);
+}
+
+void ApiServer::CloseWatches() {
+  for (auto& [plural, resource] : resources_) resource.watches->Close();
+}
+
+}  // namespace berth::apis

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <prometheus/registry.h>
+#include <trantor/net/TcpConnection.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "handlers/apis/authenticator.h"
+#include "handlers/apis/authorizer.h"
+#include "handlers/apis/discovery.h"
+#include "handlers/apis/request_info.h"
+#include "handlers/apis/resource.h"
+#include "handlers/apis/watch.h"
+#include "handlers/http.h"
+
+namespace berth::apis {
+
+// The aggregated API: every request is authenticated, authorised and then answered from discovery, OpenAPI or a store.
+// Thread-safe once Start() was called.
+class ApiServer {
+ public:
+  ApiServer(Authenticator& authenticator, Authorizer& authorizer, prometheus::Registry& registry);
+  ~ApiServer();
+
+  // Before Start() only. The store outlives the server.
+  void Add(ResourceStore& store);
+  void Start();
+
+  void Serve(const drogon::HttpRequestPtr& request, http::Callback callback);
+
+  // On the connection's loop, when it has ended.
+  void Forget(const trantor::TcpConnection* connection);
+  // Ends every watch properly; from any thread.
+  void CloseWatches();
+
+ private:
+  struct Exchange;
+  struct Resource {
+    ResourceStore* store;
+    std::unique_ptr<WatchHub> watches;
+  };
+
+  void Dispatch(Exchange exchange);
+  void ServeDocument(const Exchange& exchange);
+  void ServeResource(const Exchange& exchange, Resource& resource);
+  void Get(const Exchange& exchange, ResourceStore& store);
+  void List(const Exchange& exchange, ResourceStore& store);
+  void Watch(const Exchange& exchange, Resource& resource);
+  void Delete(const Exchange& exchange, ResourceStore& store);
+
+  Authenticator& authenticator_;
+  Authorizer& authorizer_;
+  prometheus::Family<prometheus::Counter>& requests_;
+  prometheus::Family<prometheus::Gauge>& watchers_;
+  prometheus::Family<prometheus::Counter>& cut_off_;
+  std::map<std::string, Resource, std::less<>> resources_;
+  std::map<std::string, Document, std::less<>> documents_;
+  Document aggregated_;
+};
+
+}  // namespace berth::apis

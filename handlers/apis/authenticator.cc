@@ -1,0 +1,190 @@
+#include "handlers/apis/authenticator.h"
+
+#include <drogon/utils/Utilities.h>
+#include <openssl/evp.h>
+#include <trantor/net/EventLoop.h>
+
+#include <algorithm>
+#include <array>
+
+#include "handlers/http.h"
+#include "kube/json.h"
+#include "log/log.h"
+
+namespace berth::apis {
+namespace {
+
+constexpr std::size_t kTokens = 1024;
+constexpr std::chrono::seconds kTokenLifetime{10};
+constexpr std::string_view kBearer = "Bearer ";
+constexpr const char* kAuthenticated = "system:authenticated";
+constexpr const char* kAnonymous = "system:anonymous";
+
+std::string Lower(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string Digest(const std::string& text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  return {reinterpret_cast<const char*>(digest.data()), size};
+}
+
+// The ConfigMap holds lists as JSON in text.
+std::vector<std::string> TextList(kube::JsonView data, std::string_view key) {
+  std::vector<std::string> list;
+  kube::JsonDocument document;
+  if (const auto parsed = document.Parse(data[key].StringOr("[]"))) {
+    parsed->ForEachItem([&](kube::JsonView item) {
+      if (const auto text = item.String()) list.emplace_back(*text);
+    });
+  }
+  return list;
+}
+
+// What every API server does: whoever is somebody is authenticated.
+User Completed(User user) {
+  if (user.name != kAnonymous && std::ranges::find(user.groups, kAuthenticated) == user.groups.end()) {
+    user.groups.emplace_back(kAuthenticated);
+  }
+  return user;
+}
+
+std::expected<User, kube::Status> UserFromReview(const std::string& body) {
+  kube::JsonDocument document;
+  const auto review = document.Parse(body);
+  const kube::JsonView status = review ? (*review)["status"] : kube::JsonView();
+  if (!status["authenticated"].Bool().value_or(false)) return std::unexpected(kube::Unauthorized());
+  const kube::JsonView in = status["user"];
+  User user{.name = std::string(in["username"].StringOr("")), .uid = std::string(in["uid"].StringOr(""))};
+  if (user.name.empty()) return std::unexpected(kube::Unauthorized());
+  in["groups"].ForEachItem([&](kube::JsonView group) { user.groups.emplace_back(group.StringOr("")); });
+  in["extra"].ForEach([&](std::string_view key, kube::JsonView values) {
+    auto& list = user.extra[std::string(key)];
+    values.ForEachItem([&](kube::JsonView value) { list.emplace_back(value.StringOr("")); });
+  });
+  return Completed(std::move(user));
+}
+
+}  // namespace
+
+kube::Result<RequestHeaderConfig> RequestHeaderConfig::FromConfigMap(kube::JsonView config_map) {
+  const kube::JsonView data = config_map["data"];
+  if (!data.is_object()) return kube::Terminal("the ConfigMap has no data");
+  RequestHeaderConfig config;
+  config.client_ca_pem = data["requestheader-client-ca-file"].StringOr("");
+  config.allowed_names = TextList(data, "requestheader-allowed-names");
+  config.username_headers = TextList(data, "requestheader-username-headers");
+  config.uid_headers = TextList(data, "requestheader-uid-headers");
+  config.group_headers = TextList(data, "requestheader-group-headers");
+  config.extra_prefixes = TextList(data, "requestheader-extra-headers-prefix");
+  return config;
+}
+
+RequestHeaderConfig RequestHeaderConfig::Usual(std::string client_ca_pem, std::vector<std::string> allowed_names) {
+  return {.client_ca_pem = std::move(client_ca_pem),
+          .allowed_names = std::move(allowed_names),
+          .username_headers = {"X-Remote-User"},
+          .uid_headers = {"X-Remote-Uid"},
+          .group_headers = {"X-Remote-Group"},
+          .extra_prefixes = {"X-Remote-Extra-"}};
+}
+
+Authenticator::Authenticator(kube::Client* client, CommonNameOf common_name_of)
+    : client_(client), common_name_of_(std::move(common_name_of)), tokens_(kTokens, kTokenLifetime) {}
+
+// Parsing a certificate costs more than the rest of a request, so its name is kept as long as the connection has it.
+std::string Authenticator::CertificateName(const drogon::HttpRequestPtr& request) const {
+  struct Known {
+    std::weak_ptr<trantor::Certificate> certificate;
+    std::string name;
+  };
+  constexpr std::size_t kMostKnown = 4096;
+  static thread_local std::unordered_map<const trantor::Certificate*, Known> known;
+  const auto& certificate = request->peerCertificate();
+  const auto found = known.find(certificate.get());
+  if (found != known.end() && found->second.certificate.lock() == certificate) return found->second.name;
+  if (known.size() >= kMostKnown) {
+    std::erase_if(known, [](const auto& entry) { return entry.second.certificate.expired(); });
+    if (known.size() >= kMostKnown) known.clear();
+  }
+  std::string name = common_name_of_(certificate->pem());
+  known.insert_or_assign(certificate.get(), Known{certificate, name});
+  return name;
+}
+
+std::expected<User, kube::Status> Authenticator::FromHeaders(const drogon::HttpRequestPtr& request,
+                                                             const RequestHeaderConfig& config) const {
+  User user;
+  for (const auto& header : config.username_headers) {
+    const auto values = http::Values(request, header);
+    if (values.empty()) continue;
+    // Two names for one caller: somebody upstream did not strip what it should have.
+    if (values.size() > 1 || !user.name.empty()) return std::unexpected(kube::Unauthorized());
+    user.name = values.front();
+  }
+  if (user.name.empty()) return std::unexpected(kube::Unauthorized());
+  for (const auto& header : config.uid_headers) {
+    if (const auto values = http::Values(request, header); !values.empty()) user.uid = values.front();
+  }
+  for (const auto& header : config.group_headers) {
+    for (auto& group : http::Values(request, header)) user.groups.push_back(std::move(group));
+  }
+  for (const auto& prefix : config.extra_prefixes) {
+    const std::string lower = Lower(prefix);
+    for (const auto& [name, unused] : request->headers()) {
+      if (!name.starts_with(lower)) continue;
+      user.extra[Lower(drogon::utils::urlDecode(name.substr(lower.size())))] = http::Values(request, name);
+    }
+  }
+  return Completed(std::move(user));
+}
+
+void Authenticator::Authenticate(const drogon::HttpRequestPtr& request, Done done) {
+  const auto config = config_.load();
+  const std::string& authorization = request->getHeader("authorization");
+  if (request->peerCertificate() && config) {
+    const std::string name = CertificateName(request);
+    const bool allowed = config->allowed_names.empty()
+                             ? !name.empty()
+                             : std::ranges::find(config->allowed_names, name) != config->allowed_names.end();
+    if (!allowed) {
+      log::Warn("client certificate is not the front proxy's", {{"commonName", name}, {"peer", request->peerAddr().toIp()}});
+      return done(std::unexpected(kube::Unauthorized()));
+    }
+    // The front proxy strips the caller's own credentials; both at once is not its request.
+    if (!authorization.empty()) return done(std::unexpected(kube::Unauthorized()));
+    return done(FromHeaders(request, *config));
+  }
+  if (authorization.starts_with(kBearer) && client_) return ReviewToken(authorization.substr(kBearer.size()), std::move(done));
+  done(std::unexpected(kube::Unauthorized()));
+}
+
+void Authenticator::ReviewToken(const std::string& token, Done done) {
+  const std::string key = Digest(token);
+  if (auto user = tokens_.Get(key)) return done(std::move(*user));
+  Json review(jsoncons::json_object_arg);
+  review["apiVersion"] = "authentication.k8s.io/v1";
+  review["kind"] = "TokenReview";
+  review["spec"] = Json(jsoncons::json_object_arg);
+  review["spec"]["token"] = token;
+  trantor::EventLoop* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
+  client_->Send({.method = kube::Method::kPost,
+                 .path = "/apis/authentication.k8s.io/v1/tokenreviews",
+                 .body = review.to_string()},
+                [this, loop, key, done = std::move(done)](kube::Result<kube::Response> answer) {
+                  std::expected<User, kube::Status> user = std::unexpected(kube::Unauthorized());
+                  if (answer) {
+                    user = UserFromReview(answer->body);
+                    if (user) tokens_.Put(key, *user);
+                  } else {
+                    log::Warn("token review failed", {{"error", answer.error().message}});
+                    user = std::unexpected(kube::ServiceUnavailable("the token cannot be reviewed now"));
+                  }
+                  loop->queueInLoop([done, user = std::move(user)] { done(user); });
+                });
+}
+
+}  // namespace berth::apis

@@ -1,0 +1,77 @@
+#include "handlers/apis/authorizer.h"
+
+#include <trantor/net/EventLoop.h>
+
+#include <algorithm>
+
+#include "kube/json.h"
+#include "kube/json_view.h"
+#include "log/log.h"
+
+namespace berth::apis {
+namespace {
+
+constexpr std::size_t kVerdicts = 4096;
+constexpr std::chrono::seconds kVerdictLifetime{10};
+
+Json ReviewOf(const User& user, const Attributes& attributes) {
+  const auto object = [] { return Json(jsoncons::json_object_arg); };
+  Json spec = object();
+  spec["user"] = user.name;
+  if (!user.uid.empty()) spec["uid"] = user.uid;
+  spec["groups"] = Json(user.groups);
+  if (!user.extra.empty()) {
+    spec["extra"] = object();
+    for (const auto& [key, values] : user.extra) spec["extra"][key] = Json(values);
+  }
+  Json asked = object();
+  asked["verb"] = attributes.verb;
+  if (attributes.resource.empty()) {
+    asked["path"] = attributes.path;
+    spec["nonResourceAttributes"] = std::move(asked);
+  } else {
+    asked["group"] = attributes.group;
+    asked["version"] = attributes.version;
+    asked["resource"] = attributes.resource;
+    if (!attributes.ns.empty()) asked["namespace"] = attributes.ns;
+    if (!attributes.name.empty()) asked["name"] = attributes.name;
+    spec["resourceAttributes"] = std::move(asked);
+  }
+  Json review = object();
+  review["apiVersion"] = "authorization.k8s.io/v1";
+  review["kind"] = "SubjectAccessReview";
+  review["spec"] = std::move(spec);
+  return review;
+}
+
+}  // namespace
+
+Authorizer::Authorizer(kube::Client* client) : client_(client), verdicts_(kVerdicts, kVerdictLifetime) {}
+
+void Authorizer::Authorize(const User& user, const Attributes& attributes, Done done) {
+  if (std::ranges::find(user.groups, "system:masters") != user.groups.end()) return done(Verdict{true, {}});
+  if (!client_) return done(Verdict{false, "no API server to ask"});
+  // The review itself is the cache's key: two callers are alike only if the whole question is.
+  std::string body = ReviewOf(user, attributes).to_string();
+  if (auto verdict = verdicts_.Get(body)) return done(std::move(*verdict));
+  trantor::EventLoop* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
+  client_->Send({.method = kube::Method::kPost,
+                 .path = "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+                 .body = body},
+                [this, loop, body, done = std::move(done)](kube::Result<kube::Response> answer) {
+                  std::expected<Verdict, kube::Status> verdict = Verdict{};
+                  kube::JsonDocument document;
+                  if (!answer) {
+                    log::Warn("access review failed", {{"error", answer.error().message}});
+                    verdict = std::unexpected(kube::ServiceUnavailable("access cannot be reviewed now"));
+                  } else if (const auto review = document.Parse(answer->body)) {
+                    const kube::JsonView status = (*review)["status"];
+                    verdict = Verdict{status["allowed"].Bool().value_or(false) && !status["denied"].Bool().value_or(false),
+                                      std::string(status["reason"].StringOr(""))};
+                    verdicts_.Put(body, *verdict);
+                  }
+                  loop->queueInLoop([done, verdict = std::move(verdict)] { done(verdict); });
+                });
+}
+
+}  // namespace berth::apis

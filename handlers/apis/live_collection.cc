@@ -1,0 +1,165 @@
+#include "handlers/apis/live_collection.h"
+
+#include <drogon/utils/Utilities.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "handlers/apis/render.h"
+
+namespace berth::apis {
+namespace {
+
+std::uint64_t MicrosecondsNow() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
+
+std::size_t Weight(const Event& event) {
+  return sizeof(Event) + event.object->json.size() + event.object->metadata.size();
+}
+
+// Cells are not part of the content but are shown, so a change of theirs is one.
+std::string Fingerprint(const LiveCollection::Draft& draft) {
+  std::string text = draft.content.to_string();
+  for (const auto& [key, value] : draft.labels) text.append("\n").append(key).append("=").append(value);
+  for (const auto& cell : draft.cells) text.append("\n").append(cell.json);
+  return text;
+}
+
+}  // namespace
+
+LiveCollection::LiveCollection(ResourceType type, std::uint64_t first_version, Limits limits)
+    : type_(std::move(type)), limits_(limits), version_(first_version), oldest_(first_version) {}
+
+LiveCollection::LiveCollection(ResourceType type)
+    : LiveCollection(std::move(type), MicrosecondsNow(), Limits{}) {}
+
+ObjectPtr LiveCollection::Build(const Draft& draft, const std::string& uid, std::int64_t created,
+                                std::uint64_t version) const {
+  auto object = std::make_shared<Object>();
+  object->ns = draft.ns;
+  object->name = draft.name;
+  object->uid = uid;
+  object->version = version;
+  object->labels = draft.labels;
+  object->fields = draft.fields;
+  object->cells = draft.cells;
+
+  Json metadata(jsoncons::json_object_arg);
+  metadata["name"] = draft.name;
+  if (!draft.ns.empty()) metadata["namespace"] = draft.ns;
+  metadata["uid"] = uid;
+  metadata["resourceVersion"] = std::to_string(version);
+  metadata["creationTimestamp"] = Timestamp(created);
+  if (!draft.labels.empty()) {
+    Json labels(jsoncons::json_object_arg);
+    for (const auto& [key, value] : draft.labels) labels[key] = value;
+    metadata["labels"] = std::move(labels);
+  }
+  object->metadata = metadata.to_string();
+
+  Json whole(jsoncons::json_object_arg);
+  whole["apiVersion"] = kGroupVersion;
+  whole["kind"] = type_.kind;
+  whole["metadata"] = std::move(metadata);
+  for (const auto& member : draft.content.object_range()) whole[member.key()] = member.value();
+  object->json = whole.to_string();
+  return object;
+}
+
+void LiveCollection::Put(Draft draft) {
+  std::string content = Fingerprint(draft);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [found, added] = entries_.try_emplace({draft.ns, draft.name});
+    Entry& entry = found->second;
+    if (!added && entry.content == content) return;
+    if (added) {
+      entry.created = std::chrono::duration_cast<std::chrono::seconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+    }
+    const std::string uid = added ? drogon::utils::getUuid() : entry.object->uid;
+    auto object = Build(draft, uid, entry.created, ++version_);
+    Record({added ? EventType::kAdded : EventType::kModified, version_, object, entry.object});
+    entry.object = std::move(object);
+    entry.content = std::move(content);
+  }
+  Notify();
+}
+
+bool LiveCollection::Remove(const std::string& ns, const std::string& name) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find({ns, name});
+    if (found == entries_.end()) return false;
+    auto last = std::make_shared<Object>(*found->second.object);
+    ++version_;
+    const std::string before = "\"resourceVersion\":\"" + std::to_string(last->version) + "\"";
+    const std::string after = "\"resourceVersion\":\"" + std::to_string(version_) + "\"";
+    for (std::string* text : {&last->metadata, &last->json}) text->replace(text->find(before), before.size(), after);
+    last->version = version_;
+    Record({EventType::kDeleted, version_, std::move(last), nullptr});
+    entries_.erase(found);
+  }
+  Notify();
+  return true;
+}
+
+void LiveCollection::Record(Event event) {
+  history_bytes_ += Weight(event);
+  history_.push_back(std::move(event));
+  while (history_.size() > limits_.events || (history_bytes_ > limits_.bytes && history_.size() > 1)) {
+    oldest_ = history_.front().version;
+    history_bytes_ -= Weight(history_.front());
+    history_.pop_front();
+  }
+}
+
+void LiveCollection::Notify() const {
+  for (const auto& listener : listeners_) listener();
+}
+
+ObjectPtr LiveCollection::Get(const std::string& ns, const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find({ns, name});
+  return found == entries_.end() ? nullptr : found->second.object;
+}
+
+Page LiveCollection::List(const std::string& ns, const Filter& filter, const std::optional<ListKey>& start,
+                          std::size_t limit) const {
+  Page page;
+  const std::lock_guard lock(mutex_);
+  page.version = version_;
+  auto it = entries_.lower_bound(std::max(start.value_or(ListKey{}), ListKey{ns, ""}));
+  for (; it != entries_.end() && (ns.empty() || it->first.ns == ns); ++it) {
+    if (!filter(*it->second.object)) continue;
+    if (limit > 0 && page.objects.size() == limit) {
+      page.next = it->first;
+      break;
+    }
+    page.objects.push_back(it->second.object);
+  }
+  return page;
+}
+
+std::uint64_t LiveCollection::version() const {
+  const std::lock_guard lock(mutex_);
+  return version_;
+}
+
+std::optional<std::vector<Event>> LiveCollection::Since(std::uint64_t version) const {
+  const std::lock_guard lock(mutex_);
+  if (version < oldest_) return std::nullopt;
+  const auto first = std::ranges::upper_bound(history_, version, {}, &Event::version);
+  return std::vector<Event>(first, history_.end());
+}
+
+std::expected<void, kube::Status> LiveCollection::Delete(const std::string& ns, const std::string& name) {
+  if (!deleter_) return std::unexpected(kube::MethodNotAllowed(kGroup, type_.plural, "delete"));
+  return deleter_(ns, name);
+}
+
+}  // namespace berth::apis

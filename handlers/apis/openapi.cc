@@ -1,0 +1,212 @@
+#include <string>
+
+#include "handlers/apis/discovery.h"
+
+namespace berth::apis {
+namespace {
+
+constexpr const char* kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+constexpr const char* kListMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
+constexpr const char* kPrefix = "dev.berth.live.v1alpha1.";
+
+Json NewObject() { return Json(jsoncons::json_object_arg); }
+
+Json Text(const char* description) {
+  Json schema = NewObject();
+  schema["type"] = "string";
+  schema["description"] = description;
+  return schema;
+}
+
+Json Reference(const std::string& root, const std::string& name, const char* description) {
+  Json schema = NewObject();
+  schema["description"] = description;
+  schema["$ref"] = root + name;
+  return schema;
+}
+
+Json MetaSchema() {
+  Json properties = NewObject();
+  properties["name"] = Text("Name of the object, unique in its scope.");
+  properties["namespace"] = Text("Namespace of the object; empty for cluster-wide ones.");
+  properties["uid"] = Text("Identifies this object across time.");
+  properties["resourceVersion"] = Text("Version of the object; a watch starts after one.");
+  properties["creationTimestamp"] = Text("When the object was first seen.");
+  properties["creationTimestamp"]["format"] = "date-time";
+  properties["labels"] = NewObject();
+  properties["labels"]["type"] = "object";
+  properties["labels"]["description"] = "Labels to select by.";
+  properties["labels"]["additionalProperties"] = NewObject();
+  properties["labels"]["additionalProperties"]["type"] = "string";
+  Json schema = NewObject();
+  schema["type"] = "object";
+  schema["description"] = "The metadata of a live object, which has fewer members than a stored one.";
+  schema["properties"] = std::move(properties);
+  return schema;
+}
+
+Json ListMetaSchema() {
+  Json schema = NewObject();
+  schema["type"] = "object";
+  schema["description"] = "The metadata of a list.";
+  schema["properties"] = NewObject();
+  schema["properties"]["resourceVersion"] = Text("Version of the collection that was read.");
+  schema["properties"]["continue"] = Text("Where to go on, when the list was cut by a limit.");
+  return schema;
+}
+
+Json GroupVersionKind(const std::string& kind) {
+  Json gvk = NewObject();
+  gvk["group"] = kGroup;
+  gvk["version"] = kVersion;
+  gvk["kind"] = kind;
+  return gvk;
+}
+
+Json KindSchema(const ResourceType& type, const std::string& root) {
+  Json schema = NewObject();
+  schema["type"] = "object";
+  schema["description"] = type.description;
+  schema["properties"] = NewObject();
+  schema["properties"]["apiVersion"] = Text("The version of the schema of this object.");
+  schema["properties"]["kind"] = Text("The kind of this object.");
+  schema["properties"]["metadata"] = Reference(root, kMeta, "Standard metadata.");
+  for (const auto& member : type.properties.object_range()) schema["properties"][member.key()] = member.value();
+  schema["x-kubernetes-group-version-kind"] = Json(jsoncons::json_array_arg);
+  schema["x-kubernetes-group-version-kind"].push_back(GroupVersionKind(type.kind));
+  return schema;
+}
+
+Json ListSchema(const ResourceType& type, const std::string& root) {
+  Json items = NewObject();
+  items["type"] = "array";
+  items["description"] = "The objects.";
+  items["items"] = NewObject();
+  items["items"]["$ref"] = root + kPrefix + type.kind;
+  Json schema = NewObject();
+  schema["type"] = "object";
+  schema["description"] = "A list of " + type.plural + ".";
+  schema["properties"] = NewObject();
+  schema["properties"]["apiVersion"] = Text("The version of the schema of this object.");
+  schema["properties"]["kind"] = Text("The kind of this object.");
+  schema["properties"]["metadata"] = Reference(root, kListMeta, "Standard list metadata.");
+  schema["properties"]["items"] = std::move(items);
+  schema["required"] = Json(jsoncons::json_array_arg);
+  schema["required"].push_back("items");
+  schema["x-kubernetes-group-version-kind"] = Json(jsoncons::json_array_arg);
+  schema["x-kubernetes-group-version-kind"].push_back(GroupVersionKind(type.kind + "List"));
+  return schema;
+}
+
+Json Schemas(const std::vector<const ResourceType*>& types, const std::string& root) {
+  Json schemas = NewObject();
+  for (const auto* type : types) {
+    schemas[kPrefix + type->kind] = KindSchema(*type, root);
+    schemas[kPrefix + type->kind + "List"] = ListSchema(*type, root);
+  }
+  schemas[kMeta] = MetaSchema();
+  schemas[kListMeta] = ListMetaSchema();
+  return schemas;
+}
+
+Json PathParameter(const char* name, bool v3) {
+  Json parameter = NewObject();
+  parameter["name"] = name;
+  parameter["in"] = "path";
+  parameter["required"] = true;
+  if (v3) {
+    parameter["schema"] = NewObject();
+    parameter["schema"]["type"] = "string";
+  } else {
+    parameter["type"] = "string";
+  }
+  return parameter;
+}
+
+Json Operation(const ResourceType& type, const char* action, const std::string& root, const std::string& schema, bool v3) {
+  Json reference = NewObject();
+  reference["$ref"] = root + schema;
+  Json ok = NewObject();
+  ok["description"] = "OK";
+  if (v3) {
+    ok["content"] = NewObject();
+    ok["content"]["application/json"] = NewObject();
+    ok["content"]["application/json"]["schema"] = std::move(reference);
+  } else {
+    ok["schema"] = std::move(reference);
+  }
+  Json operation = NewObject();
+  operation["description"] = std::string(action) + " " + type.plural;
+  operation["operationId"] = std::string(action) + "LiveBerthDevV1alpha1" + type.kind;
+  operation["responses"] = NewObject();
+  operation["responses"]["200"] = std::move(ok);
+  operation["x-kubernetes-action"] = action;
+  operation["x-kubernetes-group-version-kind"] = GroupVersionKind(type.kind);
+  return operation;
+}
+
+Json Paths(const std::vector<const ResourceType*>& types, const std::string& root, bool v3) {
+  Json paths = NewObject();
+  for (const auto* type : types) {
+    std::string base = std::string("/apis/") + kGroupVersion + "/";
+    if (type->namespaced) base += "namespaces/{namespace}/";
+    base += type->plural;
+    const auto parameters = [&](bool item) {
+      Json list(jsoncons::json_array_arg);
+      if (type->namespaced) list.push_back(PathParameter("namespace", v3));
+      if (item) list.push_back(PathParameter("name", v3));
+      return list;
+    };
+    paths[base] = NewObject();
+    paths[base]["get"] = Operation(*type, "list", root, kPrefix + type->kind + "List", v3);
+    paths[base]["parameters"] = parameters(false);
+    const std::string item = base + "/{name}";
+    paths[item] = NewObject();
+    paths[item]["get"] = Operation(*type, "get", root, kPrefix + type->kind, v3);
+    if (type->deletable) paths[item]["delete"] = Operation(*type, "delete", root, kPrefix + type->kind, v3);
+    paths[item]["parameters"] = parameters(true);
+  }
+  return paths;
+}
+
+Json Info() {
+  Json info = NewObject();
+  info["title"] = "Berth";
+  info["version"] = BERTH_VERSION;
+  return info;
+}
+
+}  // namespace
+
+Document OpenApiV2(const std::vector<const ResourceType*>& types) {
+  const std::string root = "#/definitions/";
+  Json document = NewObject();
+  document["swagger"] = "2.0";
+  document["info"] = Info();
+  document["paths"] = Paths(types, root, false);
+  document["definitions"] = Schemas(types, root);
+  return MakeDocument(document.to_string());
+}
+
+Document OpenApiV3(const std::vector<const ResourceType*>& types) {
+  const std::string root = "#/components/schemas/";
+  Json document = NewObject();
+  document["openapi"] = "3.0.0";
+  document["info"] = Info();
+  document["paths"] = Paths(types, root, true);
+  document["components"] = NewObject();
+  document["components"]["schemas"] = Schemas(types, root);
+  return MakeDocument(document.to_string());
+}
+
+Document OpenApiV3Index(const Document& group_document) {
+  const std::string path = std::string("apis/") + kGroupVersion;
+  const std::string hash = group_document.etag.substr(1, group_document.etag.size() - 2);
+  Json index = NewObject();
+  index["paths"] = NewObject();
+  index["paths"][path] = NewObject();
+  index["paths"][path]["serverRelativeURL"] = "/openapi/v3/" + path + "?hash=" + hash;
+  return MakeDocument(index.to_string());
+}
+
+}  // namespace berth::apis

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kube/json.h"
+#include "kube/status.h"
+
+// What the aggregated API serves: a resource's type, its objects, and the store they are read from.
+namespace berth::apis {
+
+inline constexpr const char* kGroup = "live.berth.dev";
+inline constexpr const char* kVersion = "v1alpha1";
+inline constexpr const char* kGroupVersion = "live.berth.dev/v1alpha1";
+
+// A column of kubectl's table, after Name. Priority 1 is shown by -o wide only.
+struct Column {
+  std::string name;
+  std::string type;  // integer, string, date
+  std::string description;
+  int priority = 0;
+};
+
+struct ResourceType {
+  std::string plural;
+  std::string singular;
+  std::string kind;
+  std::vector<std::string> short_names;
+  std::vector<std::string> categories;
+  bool namespaced = false;
+  bool deletable = false;
+  std::string description;
+  std::vector<Column> columns;
+  std::vector<std::string> selectable_fields;  // besides metadata.name and metadata.namespace
+  Json properties;  // OpenAPI v3 schemas of the members beside apiVersion, kind and metadata
+};
+
+// A table cell: a JSON fragment, or a moment shown as an age when the row is written.
+struct Cell {
+  std::string json = "null";
+  std::optional<std::int64_t> since;  // Unix seconds
+
+  static Cell Text(std::string_view text) { return {Json(text).to_string(), std::nullopt}; }
+  static Cell Number(std::uint64_t number) { return {std::to_string(number), std::nullopt}; }
+  static Cell Age(std::optional<std::int64_t> since) { return {"null", since}; }
+};
+
+using Labels = std::map<std::string, std::string, std::less<>>;
+
+// Immutable once stored; readers on any thread share it.
+struct Object {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::uint64_t version = 0;
+  Labels labels;
+  std::map<std::string, std::string, std::less<>> fields;  // of the type's selectable ones
+  std::vector<Cell> cells;
+  std::string metadata;  // JSON
+  std::string json;      // the whole object
+};
+
+using ObjectPtr = std::shared_ptr<const Object>;
+
+enum class EventType : std::uint8_t { kAdded, kModified, kDeleted };
+
+struct Event {
+  EventType type = EventType::kAdded;
+  std::uint64_t version = 0;
+  ObjectPtr object;    // for kDeleted: the last state, with the deletion's version
+  ObjectPtr previous;  // before a modification, so that a selector's watcher learns that it left
+};
+
+struct ListKey {
+  std::string ns;
+  std::string name;
+  auto operator<=>(const ListKey&) const = default;
+};
+
+struct Page {
+  std::vector<ObjectPtr> objects;  // by namespace and name
+  std::uint64_t version = 0;       // of the collection when it was read
+  std::optional<ListKey> next;     // where to go on
+};
+
+// A collection that can be read and followed. Thread-safe.
+class ResourceStore {
+ public:
+  using Listener = std::function<void()>;
+  using Filter = std::function<bool(const Object&)>;
+
+  virtual ~ResourceStore() = default;
+
+  virtual const ResourceType& type() const = 0;
+  virtual ObjectPtr Get(const std::string& ns, const std::string& name) const = 0;
+
+  // Objects that pass, in order, from `start` on, at most `limit` (0: all). An empty namespace means all of them.
+  virtual Page List(const std::string& ns, const Filter& filter, const std::optional<ListKey>& start,
+                    std::size_t limit) const = 0;
+
+  virtual std::uint64_t version() const = 0;
+
+  // The events after `version`, oldest first; none when the history no longer reaches back that far.
+  virtual std::optional<std::vector<Event>> Since(std::uint64_t version) const = 0;
+
+  // `listener` is called after each change, on the changing thread, and must only wake somebody. Before serving only.
+  virtual void Subscribe(Listener listener) = 0;
+
+  // Asks for the object's end. Success means accepted; the object goes when its owner has let it go.
+  virtual std::expected<void, kube::Status> Delete(const std::string& ns, const std::string& name) = 0;
+};
+
+}  // namespace berth::apis

@@ -1,0 +1,68 @@
+#include "handlers/apis/workqueues.h"
+
+#include <chrono>
+
+#include "handlers/apis/render.h"
+
+namespace berth::apis {
+namespace {
+
+Json Property(const char* type, const char* description, const char* format = nullptr) {
+  Json schema(jsoncons::json_object_arg);
+  schema["type"] = type;
+  if (format) schema["format"] = format;
+  schema["description"] = description;
+  return schema;
+}
+
+}  // namespace
+
+ResourceType WorkQueueType() {
+  Json fields(jsoncons::json_object_arg);
+  fields["depth"] = Property("integer", "Keys that are ready and wait to be taken.", "int64");
+  fields["processing"] = Property("integer", "Keys being worked on now.", "int64");
+  fields["delayed"] = Property("integer", "Keys that wait for their time: after a failure, or for the next period.", "int64");
+  fields["adds"] = Property("integer", "Keys added since the server started; a key that waits already is not counted again.", "int64");
+  fields["retries"] = Property("integer", "Keys added again after a failure, since the server started.", "int64");
+  fields["oldest"] = Property("string", "When the key that has waited longest became ready; absent when none waits.", "date-time");
+  Json status = Property("object", "The queue's present figures.");
+  status["properties"] = std::move(fields);
+  Json properties(jsoncons::json_object_arg);
+  properties["status"] = std::move(status);
+
+  ResourceType type;
+  type.plural = "workqueues";
+  type.singular = "workqueue";
+  type.kind = "WorkQueue";
+  type.short_names = {"wq"};
+  type.categories = {"berth"};
+  type.description = "A work queue of the server: the keys its controllers have yet to reconcile.";
+  type.columns = {{"Depth", "integer", "Keys ready to be taken.", 0},
+                  {"Adds", "integer", "Keys added since the start.", 0},
+                  {"Retries", "integer", "Keys added again after a failure.", 0},
+                  {"Oldest", "date", "How long the first key has waited.", 0},
+                  {"Processing", "integer", "Keys being worked on.", 1},
+                  {"Delayed", "integer", "Keys waiting for their time.", 1}};
+  type.properties = std::move(properties);
+  return type;
+}
+
+void PublishWorkQueue(LiveCollection& collection, const std::string& name, const runtime::WorkQueueStats& stats,
+                      runtime::TimePoint now, std::int64_t wall) {
+  std::optional<std::int64_t> oldest;
+  if (stats.oldest) oldest = wall - std::chrono::duration_cast<std::chrono::seconds>(now - *stats.oldest).count();
+  Json status(jsoncons::json_object_arg);
+  status["depth"] = stats.depth;
+  status["processing"] = stats.processing;
+  status["delayed"] = stats.delayed;
+  status["adds"] = stats.adds;
+  status["retries"] = stats.retries;
+  if (oldest) status["oldest"] = Timestamp(*oldest);
+  LiveCollection::Draft draft{.ns = {}, .name = name, .labels = {}, .fields = {}, .cells = {}};
+  draft.content["status"] = std::move(status);
+  draft.cells = {Cell::Number(stats.depth), Cell::Number(stats.adds),       Cell::Number(stats.retries),
+                 Cell::Age(oldest),         Cell::Number(stats.processing), Cell::Number(stats.delayed)};
+  collection.Put(std::move(draft));
+}
+
+}  // namespace berth::apis

@@ -1,0 +1,244 @@
+#include "kube/config.h"
+
+#include <openssl/evp.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <format>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+namespace berth::kube {
+namespace {
+
+constexpr std::size_t kMaxFile = std::size_t{1} << 20;
+
+Result<std::string> ReadFile(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    return Terminal(std::format("{} is a directory, not a file", file.string()));
+  }
+  errno = 0;
+  std::ifstream in(file, std::ios::binary);
+  if (!in) {
+    return Terminal(std::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+  }
+  std::string content(kMaxFile + 1, '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(in.gcount()));
+  if (content.size() > kMaxFile) {
+    return Terminal(std::format("{} is over 1 MiB", file.string()));
+  }
+  return content;
+}
+
+bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+std::optional<std::string> DecodeBase64(std::string_view text) {
+  std::string packed;
+  std::ranges::copy_if(text, std::back_inserter(packed), [](char c) { return !IsBlank(c); });
+  const std::size_t end = packed.find('=');
+  const std::size_t padding = end == std::string::npos ? 0 : packed.size() - end;
+  if (packed.size() % 4 != 0 || padding > 2 || !packed.ends_with(std::string(padding, '='))) {
+    return std::nullopt;
+  }
+  std::string out(packed.size() / 4 * 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
+                                   reinterpret_cast<const unsigned char*>(packed.data()),
+                                   static_cast<int>(packed.size()));
+  if (size < 0 || static_cast<std::size_t>(size) != out.size()) return std::nullopt;
+  out.resize(out.size() - padding);
+  return out;
+}
+
+Result<void> CheckServer(const std::string& server, bool has_credentials) {
+  const bool plain = server.starts_with("http://");
+  if (!plain && !server.starts_with("https://")) {
+    return Terminal("server must begin with https:// (or http:// when there are no credentials)");
+  }
+  if (plain && has_credentials) {
+    return Terminal("server is plain http: credentials would be sent in the open; use https");
+  }
+  const std::string_view rest = std::string_view(server).substr(server.find("//") + 2);
+  if (rest.empty() || rest.front() == '/') return Terminal("server names no host");
+  if (std::ranges::any_of(rest, [](char c) {
+        return static_cast<unsigned char>(c) <= ' ' || c == '@' || c == '?' || c == '#';
+      })) {
+    return Terminal("server must be scheme, host, port and path alone");
+  }
+  return {};
+}
+
+// A kubeconfig that has been parsed; yaml-cpp's exceptions end in LoadKubeconfig.
+class Kubeconfig {
+ public:
+  Kubeconfig(YAML::Node root, std::filesystem::path folder)
+      : root_(std::move(root)), folder_(std::move(folder)) {}
+
+  Result<Config> Read() const {
+    const std::string current = Text(root_, "current-context");
+    if (current.empty()) return Terminal("there is no current-context");
+    const auto context = Named("contexts", "context", current);
+    if (!context) return std::unexpected(context.error());
+    const auto cluster = Part(*context, current, "cluster", "clusters");
+    if (!cluster) return std::unexpected(cluster.error());
+    const auto user = Part(*context, current, "user", "users");
+    if (!user) return std::unexpected(user.error());
+
+    Config config;
+    if (auto done = ReadCluster(*cluster, config); !done) return std::unexpected(done.error());
+    if (auto done = ReadUser(*user, config); !done) return std::unexpected(done.error());
+    const bool has_credentials =
+        !config.token.empty() || !config.token_file.empty() || !config.client_key_pem.empty();
+    if (auto fine = CheckServer(config.server, has_credentials); !fine) {
+      return std::unexpected(fine.error());
+    }
+    return config;
+  }
+
+ private:
+  static std::string Text(const YAML::Node& node, const char* key) {
+    if (!node.IsMap()) return {};
+    const YAML::Node value = node[key];
+    return value && value.IsScalar() ? value.Scalar() : std::string();
+  }
+
+  static bool Has(const YAML::Node& node, const char* key) {
+    return node.IsMap() && node[key] && !node[key].IsNull();
+  }
+
+  // The entry `name` of the list `list`, which keeps its content under `key`.
+  Result<YAML::Node> Named(const char* list, const char* key, const std::string& name) const {
+    if (Has(root_, list) && root_[list].IsSequence()) {
+      for (const YAML::Node& entry : root_[list]) {
+        if (Text(entry, "name") == name && Has(entry, key)) return entry[key];
+      }
+    }
+    return Terminal(std::format("there is no {} named \"{}\" in {}", key, name, list));
+  }
+
+  Result<YAML::Node> Part(const YAML::Node& context, const std::string& current, const char* key,
+                          const char* list) const {
+    const std::string name = Text(context, key);
+    if (name.empty()) return Terminal(std::format("context \"{}\" names no {}", current, key));
+    return Named(list, key, name);
+  }
+
+  Result<void> ReadCluster(const YAML::Node& cluster, Config& config) const {
+    const std::string insecure = Text(cluster, "insecure-skip-tls-verify");
+    if (!insecure.empty() && insecure != "false") {
+      return Terminal(
+          "insecure-skip-tls-verify is not supported: give the certificate-authority instead");
+    }
+    if (!Text(cluster, "proxy-url").empty()) return Terminal("proxy-url is not supported");
+    config.server = Text(cluster, "server");
+    while (config.server.ends_with('/')) config.server.pop_back();
+    config.tls_server_name = Text(cluster, "tls-server-name");
+    return ReadPem(cluster, "certificate-authority", config.ca_pem);
+  }
+
+  Result<void> ReadUser(const YAML::Node& user, Config& config) const {
+    if (Has(user, "exec")) {
+      return Terminal(
+          "exec plugins are not supported: use a token, a token file or a client certificate");
+    }
+    for (const char* field :
+         {"auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"}) {
+      if (Has(user, field)) return Terminal(std::format("{} is not supported", field));
+    }
+    if (auto done = ReadPem(user, "client-certificate", config.client_cert_pem); !done) return done;
+    if (auto done = ReadPem(user, "client-key", config.client_key_pem); !done) return done;
+    if (config.client_cert_pem.empty() != config.client_key_pem.empty()) {
+      return Terminal("client-certificate and client-key must be given together");
+    }
+    // OpenSSL would ask for the passphrase on the terminal.
+    if (config.client_key_pem.contains("ENCRYPTED")) {
+      return Terminal("client-key is encrypted, which is not supported");
+    }
+    config.token = Text(user, "token");
+    if (const std::string file = Text(user, "tokenFile"); !file.empty()) {
+      config.token_file = folder_ / file;
+    }
+    return {};
+  }
+
+  // `key`-data inline goes before the file that `key` names, as in client-go.
+  Result<void> ReadPem(const YAML::Node& node, const std::string& key, std::string& pem) const {
+    std::string source = key + "-data";
+    if (const std::string data = Text(node, source.c_str()); !data.empty()) {
+      auto decoded = DecodeBase64(data);
+      if (!decoded) return Terminal(std::format("{} is not base64", source));
+      pem = std::move(*decoded);
+    } else if (const std::string file = Text(node, key.c_str()); !file.empty()) {
+      auto content = ReadFile(folder_ / file);
+      if (!content) {
+        return Terminal(std::format("{}: {}", key, content.error().message));
+      }
+      pem = std::move(*content);
+      source = key;
+    } else {
+      return {};
+    }
+    if (!pem.contains("-----BEGIN ")) return Terminal(std::format("{} holds no PEM", source));
+    return {};
+  }
+
+  YAML::Node root_;
+  std::filesystem::path folder_;
+};
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+}  // namespace
+
+Result<Config> InClusterConfig(const std::filesystem::path& root) {
+  const std::string host = Environment("KUBERNETES_SERVICE_HOST");
+  const std::string port = Environment("KUBERNETES_SERVICE_PORT");
+  if (host.empty() || port.empty()) {
+    return Terminal(
+        "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
+  }
+  Config config;
+  const bool is_ipv6 = host.contains(':') && !host.starts_with('[');
+  config.server = std::format("https://{}:{}", is_ipv6 ? "[" + host + "]" : host, port);
+  if (auto fine = CheckServer(config.server, true); !fine) return std::unexpected(fine.error());
+  auto ca = ReadFile(root / "ca.crt");
+  if (!ca) return std::unexpected(ca.error());
+  if (!ca->contains("-----BEGIN ")) {
+    return Terminal(std::format("{} holds no PEM", (root / "ca.crt").string()));
+  }
+  config.ca_pem = std::move(*ca);
+  config.token_file = root / "token";
+  auto token = ReadFile(config.token_file);
+  if (!token) return std::unexpected(token.error());
+  if (std::ranges::all_of(*token, IsBlank)) {
+    return Terminal(std::format("{} is empty", config.token_file.string()));
+  }
+  return config;
+}
+
+Result<Config> LoadKubeconfig(const std::filesystem::path& file) {
+  auto text = ReadFile(file);
+  if (!text) return std::unexpected(text.error());
+  auto in_file = [&](std::string message) {
+    return Terminal(std::format("{}: {}", file.string(), message));
+  };
+  try {
+    const YAML::Node root = YAML::Load(*text);
+    if (!root.IsMap()) return in_file("this is not a kubeconfig");
+    auto config = Kubeconfig(root, file.parent_path()).Read();
+    if (!config) return in_file(config.error().message);
+    return config;
+  } catch (const YAML::Exception& error) {
+    // Only the place: yaml-cpp may quote what stands there, and that may be a secret.
+    return in_file(std::format("malformed YAML in line {}", error.mark.line + 1));
+  }
+}
+
+}  // namespace berth::kube

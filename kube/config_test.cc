@@ -1,0 +1,200 @@
+#include "kube/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <format>
+#include <fstream>
+
+namespace berth::kube {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// "-----BEGIN X-----\n" and "-----BEGIN Y-----" in base64, with and without padding.
+constexpr std::string_view kDataX = "LS0tLS1CRUdJTiBYLS0tLS0K";
+constexpr std::string_view kDataY = "LS0tLS1CRUdJTiBZLS0tLS0=";
+constexpr std::string_view kPemX = "-----BEGIN X-----\n";
+constexpr std::string_view kPemY = "-----BEGIN Y-----";
+
+class ConfigTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "berth-config-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(folder_);
+    unsetenv("KUBERNETES_SERVICE_HOST");
+    unsetenv("KUBERNETES_SERVICE_PORT");
+  }
+
+  void Write(const std::string& name, std::string_view content) {
+    std::filesystem::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+  }
+
+  Result<Config> Load(std::string_view cluster, std::string_view user) {
+    Write("config", std::format("apiVersion: v1\nkind: Config\ncurrent-context: here\n"
+                                "contexts:\n- name: other\n  context: {{cluster: x, user: x}}\n"
+                                "- name: here\n  context: {{cluster: c, user: u}}\n"
+                                "clusters:\n- name: c\n  cluster: {{{}}}\n"
+                                "users:\n- name: u\n  user: {{{}}}\n",
+                                cluster, user));
+    return LoadKubeconfig(folder_ / "config");
+  }
+
+  std::string Refused(std::string_view cluster, std::string_view user) {
+    const auto config = Load(cluster, user);
+    EXPECT_FALSE(config);
+    if (config) return "";
+    EXPECT_EQ(config.error().error_class, ErrorClass::kTerminal);
+    EXPECT_THAT(config.error().message, HasSubstr((folder_ / "config").string()));
+    return config.error().message;
+  }
+
+  std::string RefusedText(std::string_view text) {
+    Write("config", text);
+    const auto config = LoadKubeconfig(folder_ / "config");
+    EXPECT_FALSE(config);
+    return config ? "" : config.error().message;
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ConfigTest, ReadsTheCurrentContextWithInlineData) {
+  const auto config = Load(
+      std::format("server: 'https://h:6443/', certificate-authority-data: {}, "
+                  "certificate-authority: missing.crt, tls-server-name: kube",
+                  kDataX),
+      std::format("client-certificate-data: {}, client-key-data: {}, token: t", kDataY, kDataX));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->server, "https://h:6443");
+  EXPECT_EQ(config->ca_pem, kPemX);
+  EXPECT_EQ(config->client_cert_pem, kPemY);
+  EXPECT_EQ(config->client_key_pem, kPemX);
+  EXPECT_EQ(config->token, "t");
+  EXPECT_EQ(config->tls_server_name, "kube");
+  EXPECT_TRUE(config->token_file.empty());
+}
+
+TEST_F(ConfigTest, FilesAreRelativeToTheKubeconfig) {
+  Write("pki/ca.crt", kPemX);
+  Write("pki/client.crt", kPemY);
+  const auto config = Load("server: 'https://h', certificate-authority: pki/ca.crt",
+                           std::format("client-certificate: pki/client.crt, client-key: {}, "
+                                       "tokenFile: run/token",
+                                       (folder_ / "pki/ca.crt").string()));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->ca_pem, kPemX);
+  EXPECT_EQ(config->client_cert_pem, kPemY);
+  EXPECT_EQ(config->client_key_pem, kPemX);
+  EXPECT_EQ(config->token_file, folder_ / "run/token");
+}
+
+TEST_F(ConfigTest, WhatIsNotSupportedIsNamed) {
+  const std::string cluster = "server: 'https://h'";
+  EXPECT_THAT(Refused(cluster + ", insecure-skip-tls-verify: true", "token: t"),
+              HasSubstr("insecure-skip-tls-verify"));
+  EXPECT_THAT(Refused(cluster + ", proxy-url: 'http://p'", "token: t"), HasSubstr("proxy-url"));
+  EXPECT_THAT(Refused(cluster, "exec: {command: aws}"), HasSubstr("exec plugins"));
+  EXPECT_THAT(Refused(cluster, "auth-provider: {name: gcp}"), HasSubstr("auth-provider"));
+  EXPECT_THAT(Refused(cluster, "username: me, password: hunter2"),
+              AllOf(HasSubstr("username"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(Refused(cluster, "as: root"), HasSubstr("as is not supported"));
+  EXPECT_TRUE(Load(cluster + ", insecure-skip-tls-verify: false", "token: t"));
+}
+
+TEST_F(ConfigTest, ServersAreChecked) {
+  EXPECT_THAT(Refused("server: 'ftp://h'", "token: t"), HasSubstr("https://"));
+  EXPECT_THAT(Refused("tls-server-name: x", "token: t"), HasSubstr("server"));
+  EXPECT_THAT(Refused("server: 'https://'", "token: t"), HasSubstr("server"));
+  EXPECT_THAT(Refused("server: 'https://me:hunter2@h'", "token: t"),
+              AllOf(HasSubstr("server"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(Refused("server: 'http://h'", "token: t"), HasSubstr("plain http"));
+  EXPECT_TRUE(Load("server: 'http://127.0.0.1:8001'", ""));
+}
+
+TEST_F(ConfigTest, BrokenCertificatesAreNamedNotShown) {
+  EXPECT_THAT(Refused("server: 'https://h', certificate-authority-data: 'c2Vjcm!='", ""),
+              AllOf(HasSubstr("certificate-authority-data is not base64"), Not(HasSubstr("c2V"))));
+  EXPECT_THAT(Refused("server: 'https://h', certificate-authority-data: AA=A", ""),
+              HasSubstr("not base64"));
+  EXPECT_THAT(
+      Refused("server: 'https://h', certificate-authority-data: c2VjcmV0", ""),
+      AllOf(HasSubstr("certificate-authority-data holds no PEM"), Not(HasSubstr("secret"))));
+  EXPECT_THAT(Refused("server: 'https://h', certificate-authority: no.crt", ""),
+              AllOf(HasSubstr("certificate-authority: cannot read"), HasSubstr("no.crt")));
+  EXPECT_THAT(Refused("server: 'https://h'", std::format("client-key-data: {}", kDataX)),
+              HasSubstr("together"));
+  Write("key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
+  EXPECT_THAT(Refused("server: 'https://h'",
+                      std::format("client-certificate-data: {}, client-key: key", kDataX)),
+              HasSubstr("client-key is encrypted"));
+}
+
+TEST_F(ConfigTest, MissingPartsAreNamed) {
+  EXPECT_THAT(RefusedText("kind: Config\n"), HasSubstr("no current-context"));
+  EXPECT_THAT(RefusedText("current-context: lost\n"),
+              HasSubstr("there is no context named \"lost\" in contexts"));
+  EXPECT_THAT(RefusedText("current-context: a\ncontexts: [{name: a, context: {user: u}}]\n"),
+              HasSubstr("context \"a\" names no cluster"));
+  EXPECT_THAT(
+      RefusedText("current-context: a\ncontexts: [{name: a, context: {user: u, cluster: c}}]\n"),
+      HasSubstr("there is no cluster named \"c\" in clusters"));
+}
+
+TEST_F(ConfigTest, WhatIsNoKubeconfigIsRefused) {
+  EXPECT_THAT(RefusedText(""), HasSubstr("not a kubeconfig"));
+  EXPECT_THAT(RefusedText("- a\n- b\n"), HasSubstr("not a kubeconfig"));
+  EXPECT_THAT(RefusedText("a: b\ntoken: {hunter2\n"),
+              AllOf(HasSubstr("malformed YAML in line"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(RefusedText("current-context: [a]\ncontexts: 7\n"), HasSubstr("current-context"));
+  EXPECT_THAT(RefusedText(std::string(2 << 20, ' ')), HasSubstr("over 1 MiB"));
+  const auto missing = LoadKubeconfig(folder_ / "missing");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("No such file"));
+  const auto directory = LoadKubeconfig(folder_);
+  ASSERT_FALSE(directory);
+  EXPECT_THAT(directory.error().message, HasSubstr("directory"));
+}
+
+TEST_F(ConfigTest, InClusterReadsTheServiceAccount) {
+  setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+  setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+  Write("ca.crt", kPemX);
+  Write("token", "secret\n");
+  const auto config = InClusterConfig(folder_);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->server, "https://10.0.0.1:443");
+  EXPECT_EQ(config->ca_pem, kPemX);
+  EXPECT_EQ(config->token_file, folder_ / "token");
+  EXPECT_EQ(config->token, "");
+
+  setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
+  EXPECT_EQ(InClusterConfig(folder_)->server, "https://[fd00::1]:443");
+}
+
+TEST_F(ConfigTest, InClusterSaysWhatIsMissing) {
+  auto refused = [this] {
+    const auto config = InClusterConfig(folder_);
+    return config ? std::string() : config.error().message;
+  };
+  EXPECT_THAT(refused(), HasSubstr("not in a pod"));
+  setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+  setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+  EXPECT_THAT(refused(), HasSubstr("ca.crt"));
+  Write("ca.crt", "not a certificate");
+  EXPECT_THAT(refused(), HasSubstr("holds no PEM"));
+  Write("ca.crt", kPemX);
+  EXPECT_THAT(refused(), HasSubstr("token"));
+  Write("token", " \n");
+  EXPECT_THAT(refused(), HasSubstr("is empty"));
+}
+
+}  // namespace
+}  // namespace berth::kube

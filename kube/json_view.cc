@@ -1,0 +1,178 @@
+#include "kube/json_view.h"
+
+#include <simdjson.h>
+
+#include <bit>
+
+namespace berth::kube {
+
+namespace dom = simdjson::dom;
+
+// A simdjson element is a document and an index into it, which is what a view keeps.
+struct JsonView::Element {
+  struct Words {
+    const void* document;
+    std::size_t index;
+  };
+  static_assert(sizeof(dom::element) == sizeof(Words));
+  static_assert(std::is_trivially_copyable_v<dom::element>);
+
+  static dom::element Of(JsonView view) {
+    return std::bit_cast<dom::element>(Words{view.document_, view.index_});
+  }
+  static JsonView View(dom::element element) {
+    const auto words = std::bit_cast<Words>(element);
+    return JsonView(words.document, words.index);
+  }
+};
+
+static_assert(sizeof(JsonView) <= 24 && std::is_trivially_copyable_v<JsonView>);
+
+char JsonView::Type() const {
+  return exists() ? static_cast<char>(Element::Of(*this).type()) : '\0';
+}
+
+bool JsonView::is_number() const {
+  const char type = Type();
+  return type == 'l' || type == 'u' || type == 'd' || type == 'Z';
+}
+
+JsonView JsonView::operator[](std::string_view key) const {
+  dom::object object;
+  if (!exists() || Element::Of(*this).get(object)) return {};
+  dom::element value;
+  if (object.at_key(key).get(value)) return {};
+  return Element::View(value);
+}
+
+JsonView JsonView::At(std::size_t index) const {
+  dom::array array;
+  if (!exists() || Element::Of(*this).get(array)) return {};
+  dom::element value;
+  if (array.at(index).get(value)) return {};
+  return Element::View(value);
+}
+
+std::size_t JsonView::size() const {
+  // simdjson counts up to 2^24-1, which is as many as a document of kMaxSize can hold.
+  static_assert(JsonDocument::kMaxSize / 2 <= 0x1000000);
+  if (!exists()) return 0;
+  const dom::element element = Element::Of(*this);
+  if (dom::object object; !element.get(object)) return object.size();
+  if (dom::array array; !element.get(array)) return array.size();
+  return 0;
+}
+
+std::optional<std::string_view> JsonView::String() const {
+  std::string_view value;
+  if (!exists() || Element::Of(*this).get(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int64_t> JsonView::Int() const {
+  std::int64_t value;
+  if (Type() != 'l' || Element::Of(*this).get(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<bool> JsonView::Bool() const {
+  bool value;
+  if (!exists() || Element::Of(*this).get(value)) return std::nullopt;
+  return value;
+}
+
+void JsonView::WalkObject(VisitMember visit, void* context) const {
+  dom::object object;
+  if (!exists() || Element::Of(*this).get(object)) return;
+  for (const auto& [key, value] : object) {
+    if (!visit(context, key, Element::View(value))) return;
+  }
+}
+
+void JsonView::WalkArray(VisitItem visit, void* context) const {
+  dom::array array;
+  if (!exists() || Element::Of(*this).get(array)) return;
+  for (const dom::element item : array) {
+    if (!visit(context, Element::View(item))) return;
+  }
+}
+
+std::string JsonView::ToJson() const {
+  return exists() ? simdjson::minify(Element::Of(*this)) : std::string();
+}
+
+class JsonDocument::Impl {
+ public:
+  simdjson::error_code Parse(std::string_view text, dom::element& root) {
+    // One big document must not keep its buffers, some ten times its size, for the life of a
+    // thread.
+    if (parser_ && parser_->capacity() > kKeep && text.size() <= kKeep) parser_.reset();
+    if (!parser_) {
+      parser_ = std::make_unique<dom::parser>();
+      parser_->number_as_string(true);
+      if (const auto error = parser_->allocate(kFirstCapacity, kMaxDepth)) return error;
+    }
+    return parser_->parse(text.data(), text.size()).get(root);
+  }
+
+ private:
+  static constexpr std::size_t kFirstCapacity = std::size_t{16} << 10;
+  static constexpr std::size_t kKeep = std::size_t{1} << 20;
+  std::unique_ptr<dom::parser> parser_;
+};
+
+namespace {
+
+std::string_view InWords(simdjson::error_code error) {
+  switch (error) {
+    case simdjson::EMPTY:
+      return "the JSON document is empty";
+    case simdjson::DEPTH_ERROR:
+      return "the JSON document is too deep: it nests more than 64 levels";
+    case simdjson::CAPACITY:
+      return "the JSON document is too long: it is over 32 MiB";
+    case simdjson::UTF8_ERROR:
+      return "the JSON document is malformed: it is not UTF-8";
+    case simdjson::STRING_ERROR:
+    case simdjson::UNESCAPED_CHARS:
+      return "the JSON document is malformed: a string has a wrong escape or a control character";
+    case simdjson::UNCLOSED_STRING:
+      return "the JSON document is malformed: a string has no end";
+    case simdjson::NUMBER_ERROR:
+    case simdjson::BIGINT_ERROR:
+      return "the JSON document is malformed: a number is wrong or out of range";
+    case simdjson::MEMALLOC:
+      return "there is no memory to read the JSON document";
+    default:
+      return "the JSON document is malformed";
+  }
+}
+
+}  // namespace
+
+static_assert(JsonDocument::kMaxDepth == 64 && JsonDocument::kMaxSize == 32 << 20,
+              "InWords() names them");
+
+JsonDocument::JsonDocument() : impl_(std::make_unique<Impl>()) {}
+JsonDocument::~JsonDocument() = default;
+JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+
+Result<JsonView> JsonDocument::Parse(std::string_view text) {
+  dom::element root;
+  simdjson::error_code error = simdjson::SUCCESS;
+  if (text.empty()) {
+    error = simdjson::EMPTY;
+  } else if (text.size() > kMaxSize) {
+    error = simdjson::CAPACITY;
+  } else {
+    error = impl_->Parse(text, root);
+  }
+  if (error == simdjson::SUCCESS) return JsonView::Element::View(root);
+  const bool passing = error == simdjson::MEMALLOC;
+  return std::unexpected(Error{passing ? ErrorClass::kRetry : ErrorClass::kTerminal,
+                               passing ? "InternalError" : "BadRequest",
+                               std::string(InWords(error))});
+}
+
+}  // namespace berth::kube

@@ -1,0 +1,274 @@
+#include "server/framing.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace berth::server {
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::size_t kMaxChunkLine = 256;
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+bool EqualsIgnoreCase(std::string_view a, std::string_view lower) {
+  return a.size() == lower.size() &&
+         std::equal(a.begin(), a.end(), lower.begin(), [](char x, char y) { return Lower(x) == y; });
+}
+
+constexpr std::array<bool, 256> MakeTokenTable() {
+  std::array<bool, 256> table{};
+  for (char c = 'a'; c <= 'z'; ++c) table[static_cast<unsigned char>(c)] = true;
+  for (char c = 'A'; c <= 'Z'; ++c) table[static_cast<unsigned char>(c)] = true;
+  for (char c = '0'; c <= '9'; ++c) table[static_cast<unsigned char>(c)] = true;
+  for (char c : std::string_view("!#$%&'*+-.^_`|~")) table[static_cast<unsigned char>(c)] = true;
+  return table;
+}
+
+constexpr std::array<bool, 256> kToken = MakeTokenTable();
+
+bool IsToken(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return kToken[static_cast<unsigned char>(c)]; });
+}
+
+bool IsVisible(char c) { return c > 0x20 && c < 0x7f; }
+
+// Any byte but control characters, of which only the tab is allowed.
+bool IsHeaderValue(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == '\t' || (byte >= 0x20 && byte != 0x7f);
+  });
+}
+
+std::string_view Trim(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+std::uint64_t HashIgnoreCase(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (char c : text) hash = (hash ^ static_cast<unsigned char>(Lower(c))) * 0x100000001b3ULL;
+  return hash;
+}
+
+bool IsKnownMethod(std::string_view method) {
+  constexpr std::array<std::string_view, 7> kMethods = {"GET",    "POST",    "PUT", "PATCH",
+                                                        "DELETE", "OPTIONS", "HEAD"};
+  return std::ranges::find(kMethods, method) != kMethods.end();
+}
+
+}  // namespace
+
+void RequestFramer::Reset() { *this = RequestFramer(limits_); }
+
+bool RequestFramer::TakeExpectContinue() { return std::exchange(expect_continue_, false); }
+
+RequestFramer::Verdict RequestFramer::Refuse(int code, std::string_view why) {
+  refusal_code_ = code;
+  refusal_ = why;
+  return Verdict::kRefused;
+}
+
+RequestFramer::Verdict RequestFramer::Feed(std::string_view input) {
+  if (refusal_code_ != 0) return Verdict::kRefused;
+  if (phase_ == Phase::kHeader) {
+    if (const Verdict verdict = ReadHeader(input); phase_ == Phase::kHeader) return verdict;
+  }
+  return chunked_ ? ReadChunks(input) : ReadBody(input);
+}
+
+RequestFramer::Verdict RequestFramer::ReadHeader(std::string_view input) {
+  // A terminator may straddle two reads.
+  const std::size_t from = scanned_ < 3 ? 0 : scanned_ - 3;
+  const std::size_t end = input.find("\r\n\r\n", from);
+  scanned_ = input.size();
+  if (end == std::string_view::npos) {
+    if (input.size() > limits_.header_bytes) return Refuse(431, "the request's headers are too large");
+    return Verdict::kNeedMore;
+  }
+  header_end_ = end + 4;
+  if (header_end_ > limits_.header_bytes) return Refuse(431, "the request's headers are too large");
+
+  std::string_view rest = input.substr(0, end + kLineEnd.size());
+  bool first = true;
+  while (!rest.empty()) {
+    const std::size_t line_end = rest.find(kLineEnd);
+    const std::string_view line = rest.substr(0, line_end);
+    rest.remove_prefix(line_end + kLineEnd.size());
+    if (!(first ? ReadRequestLine(line) : ReadHeaderLine(line))) return Verdict::kRefused;
+    first = false;
+  }
+  if (!CheckSemantics()) return Verdict::kRefused;
+  phase_ = chunked_ ? Phase::kChunkSize : Phase::kBody;
+  scanned_ = header_end_;
+  return Verdict::kNeedMore;
+}
+
+bool RequestFramer::ReadRequestLine(std::string_view line) {
+  const auto bad = [this](int code, std::string_view why) { return Refuse(code, why), false; };
+  const std::size_t first = line.find(' ');
+  const std::size_t last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last) return bad(400, "the request line is malformed");
+  const std::string_view method = line.substr(0, first);
+  const std::string_view target = line.substr(first + 1, last - first - 1);
+  const std::string_view version = line.substr(last + 1);
+  if (!IsToken(method)) return bad(400, "the request line is malformed");
+  if (version != "HTTP/1.1" && version != "HTTP/1.0") return bad(505, "only HTTP/1.1 is spoken here");
+  if (!IsKnownMethod(method)) return bad(501, "the method is not known");
+  if (target.size() > limits_.target_bytes) return bad(414, "the request target is too long");
+  if (target.empty() || target.front() != '/' || !std::ranges::all_of(target, IsVisible)) {
+    return bad(400, "the request target is malformed");
+  }
+  http_1_0_ = version == "HTTP/1.0";
+  return true;
+}
+
+bool RequestFramer::ReadHeaderLine(std::string_view line) {
+  const auto bad = [this](int code, std::string_view why) { return Refuse(code, why), false; };
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos) return bad(400, "a header has no colon");
+  const std::string_view name = line.substr(0, colon);
+  const std::string_view value = Trim(line.substr(colon + 1));
+  if (!IsToken(name)) return bad(400, "a header's name is malformed");
+  if (!IsHeaderValue(value)) return bad(400, "a header's value has a control character");
+
+  const std::uint64_t hash = HashIgnoreCase(name);
+  const bool repeated = std::ranges::find(name_hashes_, hash) != name_hashes_.end();
+  if (name_hashes_.size() >= limits_.headers) return bad(431, "the request has too many headers");
+  name_hashes_.push_back(hash);
+
+  if (EqualsIgnoreCase(name, "content-length")) {
+    if (repeated) return bad(400, "Content-Length is given twice");
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), content_length_);
+    if (value.empty() || value.size() > 15 || error != std::errc{} || end != value.data() + value.size()) {
+      return bad(400, "Content-Length is not a number");
+    }
+    if (content_length_ > limits_.body_bytes) return bad(413, "the body is too large");
+    has_length_ = true;
+  } else if (EqualsIgnoreCase(name, "transfer-encoding")) {
+    if (repeated || !EqualsIgnoreCase(value, "chunked")) {
+      return bad(400, "the only Transfer-Encoding taken is chunked");
+    }
+    chunked_ = true;
+  } else if (EqualsIgnoreCase(name, "host")) {
+    if (repeated) return bad(400, "Host is given twice");
+    has_host_ = true;
+  } else if (EqualsIgnoreCase(name, "upgrade")) {
+    return bad(400, "protocol upgrades are not served");
+  } else if (EqualsIgnoreCase(name, "expect")) {
+    if (!EqualsIgnoreCase(value, "100-continue")) return bad(417, "the expectation is not known");
+    expect_continue_ = true;
+    must_rewrite_ = true;
+  } else if (repeated) {
+    must_rewrite_ = true;
+  }
+  return true;
+}
+
+bool RequestFramer::CheckSemantics() {
+  if (chunked_ && has_length_) return Refuse(400, "Content-Length and Transfer-Encoding together"), false;
+  if (chunked_ && http_1_0_) return Refuse(400, "Transfer-Encoding in an HTTP/1.0 request"), false;
+  if (!has_host_ && !http_1_0_) return Refuse(400, "the Host header is missing"), false;
+  if (!chunked_ && content_length_ == 0) expect_continue_ = false;
+  return true;
+}
+
+RequestFramer::Verdict RequestFramer::ReadBody(std::string_view input) {
+  const std::size_t length = header_end_ + content_length_;
+  if (input.size() < length) return Verdict::kNeedMore;
+  return Complete(input, length);
+}
+
+bool RequestFramer::ReadChunkSize(std::string_view line) {
+  const std::string_view digits = Trim(line.substr(0, line.find(';')));
+  std::size_t size = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size, 16);
+  if (digits.empty() || digits.size() > 8 || error != std::errc{} || end != digits.data() + digits.size()) {
+    return Refuse(400, "a chunk's size is malformed"), false;
+  }
+  if (body_.size() + size > limits_.body_bytes) return Refuse(413, "the body is too large"), false;
+  chunk_left_ = size;
+  phase_ = size == 0 ? Phase::kTrailer : Phase::kChunkData;
+  return true;
+}
+
+RequestFramer::Verdict RequestFramer::ReadChunks(std::string_view input) {
+  // Framing may not cost more than a body's worth: one-byte chunks with long extensions are an attack, not a request.
+  const std::size_t most = header_end_ + 2 * limits_.body_bytes;
+  while (true) {
+    if (phase_ == Phase::kChunkData) {
+      const std::size_t take = std::min(chunk_left_, input.size() - scanned_);
+      body_.append(input.substr(scanned_, take));
+      scanned_ += take;
+      chunk_left_ -= take;
+      if (chunk_left_ > 0 || input.size() - scanned_ < kLineEnd.size()) return Verdict::kNeedMore;
+      if (input.substr(scanned_, kLineEnd.size()) != kLineEnd) return Refuse(400, "a chunk's end is malformed");
+      scanned_ += kLineEnd.size();
+      phase_ = Phase::kChunkSize;
+    }
+    const std::size_t line_end = input.find(kLineEnd, scanned_);
+    const std::size_t line_size = (line_end == std::string_view::npos ? input.size() : line_end) - scanned_;
+    if (line_size > kMaxChunkLine || scanned_ > most) return Refuse(400, "a chunk's size line is too long");
+    if (line_end == std::string_view::npos) return Verdict::kNeedMore;
+    const std::string_view line = input.substr(scanned_, line_size);
+    scanned_ = line_end + kLineEnd.size();
+    if (phase_ == Phase::kChunkSize) {
+      if (!ReadChunkSize(line)) return Verdict::kRefused;
+    } else if (line.empty()) {
+      return Complete(input, scanned_);
+    } else {
+      return Refuse(400, "trailers are not taken");
+    }
+  }
+}
+
+RequestFramer::Verdict RequestFramer::Complete(std::string_view input, std::size_t length) {
+  length_ = length;
+  if (chunked_ || must_rewrite_) Rewrite(input);
+  return Verdict::kComplete;
+}
+
+// The same request, plainly framed: a Content-Length body, every header once.
+void RequestFramer::Rewrite(std::string_view input) {
+  std::string_view rest = input.substr(0, header_end_ - kLineEnd.size());
+  const std::size_t request_line_end = rest.find(kLineEnd) + kLineEnd.size();
+  const std::string_view request_line = rest.substr(0, request_line_end);
+  rest.remove_prefix(request_line_end);
+
+  std::vector<Header> headers;
+  for (std::size_t i = 0; !rest.empty(); ++i) {
+    const std::size_t line_end = rest.find(kLineEnd);
+    const std::string_view line = rest.substr(0, line_end);
+    rest.remove_prefix(line_end + kLineEnd.size());
+    const std::size_t colon = line.find(':');
+    headers.push_back({line.substr(0, colon), Trim(line.substr(colon + 1))});
+  }
+  const std::string_view body = chunked_ ? std::string_view(body_) : input.substr(header_end_, content_length_);
+
+  rewritten_.reserve(header_end_ + body.size() + 32);
+  rewritten_.assign(request_line);
+  for (std::size_t i = 0; i < headers.size(); ++i) {
+    const auto& [name, value] = headers[i];
+    const auto begin = name_hashes_.begin();
+    const bool seen = std::find(begin, begin + static_cast<std::ptrdiff_t>(i), name_hashes_[i]) !=
+                      begin + static_cast<std::ptrdiff_t>(i);
+    if (seen || EqualsIgnoreCase(name, "transfer-encoding") || EqualsIgnoreCase(name, "expect") ||
+        EqualsIgnoreCase(name, "content-length")) {
+      continue;
+    }
+    rewritten_.append(name).append(": ").append(value);
+    for (std::size_t j = i + 1; j < headers.size(); ++j) {
+      if (name_hashes_[j] == name_hashes_[i]) rewritten_.append(1, kHeaderSeparator).append(headers[j].value);
+    }
+    rewritten_.append(kLineEnd);
+  }
+  if (chunked_ || has_length_) {
+    rewritten_.append("Content-Length: ").append(std::to_string(body.size())).append(kLineEnd);
+  }
+  rewritten_.append(kLineEnd).append(body);
+}
+
+}  // namespace berth::server

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Strict HTTP/1.1 framing in front of Drogon's parser, which trusts its input too far (docs/drogon.md): what passes here
+// is one whole, plainly framed request; everything else is refused with an answer. No I/O, no clock.
+namespace berth::server {
+
+struct FramingLimits {
+  std::size_t header_bytes = 64 * 1024;
+  std::size_t headers = 512;
+  std::size_t target_bytes = 16 * 1024;
+  std::size_t body_bytes = 7 * 1024 * 1024;
+};
+
+// Repeated headers are joined with this byte, which no header value may contain; Drogon would keep only the first.
+inline constexpr char kHeaderSeparator = '\x1f';
+
+class RequestFramer {
+ public:
+  enum class Verdict { kNeedMore, kComplete, kRefused };
+
+  explicit RequestFramer(FramingLimits limits = {}) : limits_(limits) {}
+
+  // `input` holds all bytes received since the start of the current request, so it begins with what the previous call
+  // saw. Each byte is examined once over all calls. After kComplete, Reset() before the next request.
+  Verdict Feed(std::string_view input);
+
+  // Of a complete request: how many bytes of the input it took, and what to pass on: the input's own bytes when
+  // rewritten() is empty.
+  std::size_t length() const { return length_; }
+  const std::string& rewritten() const { return rewritten_; }
+
+  // True once, when the client waits for "100 Continue" before it sends the body.
+  bool TakeExpectContinue();
+
+  // Of a refused request.
+  int refusal_code() const { return refusal_code_; }
+  std::string_view refusal() const { return refusal_; }
+
+  void Reset();
+
+ private:
+  enum class Phase { kHeader, kBody, kChunkSize, kChunkData, kTrailer };
+  struct Header {
+    std::string_view name;
+    std::string_view value;
+  };
+
+  Verdict Refuse(int code, std::string_view why);
+  Verdict ReadHeader(std::string_view input);
+  bool ReadRequestLine(std::string_view line);
+  bool ReadHeaderLine(std::string_view line);
+  bool CheckSemantics();
+  Verdict ReadBody(std::string_view input);
+  Verdict ReadChunks(std::string_view input);
+  bool ReadChunkSize(std::string_view line);
+  Verdict Complete(std::string_view input, std::size_t length);
+  void Rewrite(std::string_view input);
+
+  FramingLimits limits_;
+  Phase phase_ = Phase::kHeader;
+  std::size_t scanned_ = 0;     // bytes of the input already examined
+  std::size_t header_end_ = 0;  // just past the empty line
+  std::size_t content_length_ = 0;
+  std::size_t chunk_left_ = 0;
+  std::size_t length_ = 0;
+  bool http_1_0_ = false;
+  bool has_host_ = false;
+  bool has_length_ = false;
+  bool chunked_ = false;
+  bool must_rewrite_ = false;
+  bool expect_continue_ = false;
+  std::vector<std::uint64_t> name_hashes_;
+  std::string body_;  // decoded chunks
+  std::string rewritten_;
+  int refusal_code_ = 0;
+  std::string_view refusal_;
+};
+
+}  // namespace berth::server

@@ -1,0 +1,142 @@
+#include "server/http_server.h"
+
+#include <arpa/inet.h>
+#include <drogon/HttpAppFramework.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <trantor/utils/Logger.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "log/log.h"
+
+namespace berth::server {
+namespace {
+
+constexpr std::size_t kMaxBody = 8 * 1024 * 1024;  // above the framing's bound, so that the framing is what refuses
+constexpr int kRetrySoon = 1;
+
+// Binds and lets go: the port that was free, or why it is not.
+kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t port) {
+  sockaddr_in6 v6{};
+  sockaddr_in v4{};
+  const bool is_v6 = address.contains(':');
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(port);
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(port);
+  inet_pton(is_v6 ? AF_INET6 : AF_INET, address.c_str(), is_v6 ? static_cast<void*>(&v6.sin6_addr) : &v4.sin_addr);
+  auto* where = is_v6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
+  socklen_t size = is_v6 ? sizeof v6 : sizeof v4;
+  const int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const bool bound = bind(fd, where, size) == 0 && getsockname(fd, where, &size) == 0;
+  const std::string why = std::strerror(errno);
+  close(fd);
+  if (!bound) return kube::Terminal("cannot listen on " + address + ":" + std::to_string(port) + ": " + why);
+  return ntohs(is_v6 ? v6.sin6_port : v4.sin_port);
+}
+
+// Drogon's own lines, as ours.
+void TakeOverDrogonLog() {
+  trantor::Logger::setLogLevel(trantor::Logger::kWarn);
+  trantor::Logger::setOutputFunction(
+      [](const char* text, std::uint64_t size) {
+        std::string_view line(text, size);
+        while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
+        log::Debug("drogon", {{"line", line}});
+      },
+      [] {});
+}
+
+// Counts a request for as long as anybody holds its callback: the answer may be given up, the count must not.
+class InFlight {
+ public:
+  explicit InFlight(std::atomic<std::size_t>& count) : count_(count) { ++count_; }
+  ~InFlight() { --count_; }
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+
+ private:
+  std::atomic<std::size_t>& count_;
+};
+
+}  // namespace
+
+HttpServer::HttpServer(Settings settings) : settings_(std::move(settings)), guard_(settings_.guard) {}
+
+kube::Result<void> HttpServer::Prepare() {
+  for (Listener& listener : listeners_) {
+    const auto port = ProbePort(settings_.bind_address, listener.port);
+    if (!port) return std::unexpected(port.error());
+    listener.port = *port;
+  }
+  return CheckCommands(Commands(settings_.tls));
+}
+
+void HttpServer::Configure() {
+  TakeOverDrogonLog();
+  TlsSettings without_clients = settings_.tls;
+  without_clients.client_ca.clear();
+  auto& app = drogon::app();
+  for (const Listener& listener : listeners_) {
+    const bool tls = listener.tls != Listener::Tls::kNone;
+    const TlsCommands commands =
+        tls ? Commands(listener.tls == Listener::Tls::kClientCertificates ? settings_.tls : without_clients) : TlsCommands{};
+    app.addListener(settings_.bind_address, listener.port, tls, settings_.tls_pair, settings_.tls_pair, false, commands);
+  }
+  app.setThreadNum(settings_.io_threads)
+      .setMaxConnectionNum(settings_.max_connections)
+      .setIdleConnectionTimeout(static_cast<std::size_t>(settings_.idle_timeout.count()))
+      .setClientMaxBodySize(kMaxBody)
+      .setClientMaxMemoryBodySize(kMaxBody)
+      .setDocumentRoot(settings_.scratch)
+      .setUploadPath(settings_.scratch)
+      .enableServerHeader(false)
+      .enableGzip(false)
+      .enableBrotli(false)
+      .setPipeliningRequestsNumber(64)
+      .disableSigtermHandling();
+  app.setAfterAcceptSockOptCallback([this](int fd) { guard_.OnAccept(fd); });
+  app.setConnectionCallback([this](const trantor::TcpConnectionPtr& connection) {
+    guard_.OnConnection(connection);
+    if (!connection->connected() && disconnected_) disconnected_(connection.get());
+  });
+  app.registerPreRoutingAdvice([this](const drogon::HttpRequestPtr& request, drogon::AdviceCallback&& answer,
+                                      drogon::AdviceChainCallback&&) { Dispatch(request, std::move(answer)); });
+  app.registerPreSendingAdvice([this](const drogon::HttpRequestPtr&, const drogon::HttpResponsePtr& response) {
+    if (draining_) response->setCloseConnection(true);
+  });
+}
+
+void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback callback) {
+  const std::uint16_t port = request->localAddr().toPort();
+  const auto listener = std::ranges::find(listeners_, port, &Listener::port);
+  if (listener == listeners_.end()) return callback(http::Respond(http::NoSuchPath()));
+  if (listener->sheds && in_flight_ >= settings_.max_in_flight) {
+    return callback(http::Respond(kube::TooManyRequests(kRetrySoon)));
+  }
+  // The boundary where a library's exceptions end: nothing of ours throws.
+  try {
+    listener->handler(request, [callback, token = std::make_shared<InFlight>(in_flight_)](
+                                   const drogon::HttpResponsePtr& response) { callback(response); });
+  } catch (const std::exception& error) {
+    log::Error("a handler failed", {{"listener", listener->name}, {"path", request->path()}, {"error", error.what()}});
+    callback(http::Respond(kube::InternalError("the request could not be handled")));
+  }
+}
+
+void HttpServer::Run(std::function<void()> started) {
+  Configure();
+  drogon::app().registerBeginningAdvice(std::move(started));
+  drogon::app().run();
+}
+
+void HttpServer::ReloadTls() { drogon::app().reloadSSLFiles(); }
+
+void HttpServer::Quit() { drogon::app().quit(); }
+
+}  // namespace berth::server

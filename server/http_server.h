@@ -1,0 +1,78 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "handlers/http.h"
+#include "kube/error.h"
+#include "server/connection_guard.h"
+#include "server/tls_settings.h"
+
+namespace berth::server {
+
+struct Listener {
+  enum class Tls { kNone, kServer, kClientCertificates };
+
+  std::string name;
+  std::uint16_t port = 0;  // 0: any free one, set by Prepare()
+  Tls tls = Tls::kNone;
+  bool sheds = true;  // counts against max_in_flight and is answered 429 beyond it
+  http::Handler handler;
+};
+
+// Drogon as we use it: several listeners, one handler each, strict framing in front, nothing of its own routing, files or
+// banners. There can be one a process.
+class HttpServer {
+ public:
+  struct Settings {
+    std::string bind_address;
+    std::size_t io_threads = 1;
+    std::size_t max_in_flight = 400;
+    std::size_t max_connections = 20'000;
+    std::chrono::seconds idle_timeout{120};
+    ConnectionGuard::Limits guard;
+    TlsSettings tls;                  // client_ca is used by listeners with kClientCertificates
+    std::filesystem::path tls_pair;   // certificate and key in one file
+    std::filesystem::path scratch;    // an empty directory of ours
+  };
+  using Disconnected = std::function<void(const trantor::TcpConnection*)>;
+
+  explicit HttpServer(Settings settings);
+
+  // Before Run() only.
+  void Add(Listener listener) { listeners_.push_back(std::move(listener)); }
+  void OnDisconnect(Disconnected disconnected) { disconnected_ = std::move(disconnected); }
+
+  // Finds free ports where asked to, checks that the others are free and that the TLS settings are understood.
+  kube::Result<void> Prepare();
+  const std::vector<Listener>& listeners() const { return listeners_; }
+
+  // Serves until Quit(). `started` is called on its thread when the listeners are open.
+  void Run(std::function<void()> started);
+
+  // Reads the TLS files again, for new connections. From any thread.
+  void ReloadTls();
+
+  // From now on every answer closes its connection. From any thread.
+  void StartDraining() { draining_ = true; }
+  std::size_t in_flight() const { return in_flight_; }
+  void Quit();
+
+ private:
+  void Configure();
+  void Dispatch(const drogon::HttpRequestPtr& request, http::Callback callback);
+
+  Settings settings_;
+  ConnectionGuard guard_;
+  std::vector<Listener> listeners_;
+  Disconnected disconnected_;
+  std::atomic<bool> draining_ = false;
+  std::atomic<std::size_t> in_flight_ = 0;
+};
+
+}  // namespace berth::server

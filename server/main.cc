@@ -1,0 +1,15 @@
+#include <iostream>
+
+#include "server/options.h"
+#include "server/serve.h"
+
+int main(int argc, char** argv) {
+  using berth::server::CommandLine;
+  const auto line = berth::server::ParseCommandLine(argc, argv);
+  if (!line) return line.error();
+  switch (line->command) {
+    case CommandLine::Command::kVersion: std::cout << "berth " << BERTH_VERSION << "\n"; return 0;
+    case CommandLine::Command::kServe: return berth::server::Serve(line->options);
+  }
+  std::unreachable();
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <expected>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace berth::server {
+
+// What `berth serve` can be told, by flag, by environment (BERTH_…) or in a file (--config).
+struct Options {
+  std::string kubeconfig;
+  std::string bind_address = "0.0.0.0";
+  std::uint16_t webhook_port = 9443;
+  std::uint16_t api_port = 6443;
+  std::uint16_t metrics_port = 8080;
+  std::uint16_t health_port = 8081;
+
+  std::filesystem::path tls_cert_file;
+  std::filesystem::path tls_private_key_file;
+  std::vector<std::string> tls_names = {"localhost", "127.0.0.1"};
+  std::string tls_min_version = "1.2";
+  std::vector<std::string> tls_cipher_suites;
+  std::filesystem::path requestheader_client_ca_file;
+  std::vector<std::string> requestheader_allowed_names = {"front-proxy-client"};
+  std::filesystem::path state_dir = "/run/berth";
+
+  std::size_t io_threads = 2;
+  std::size_t max_in_flight = 400;
+  std::chrono::seconds request_timeout{30};
+  std::chrono::seconds idle_timeout{120};
+  std::chrono::seconds shutdown_delay{2};
+  std::chrono::seconds grace_period{25};
+
+  std::string log_format = "json";
+  std::string log_level = "info";
+};
+
+struct CommandLine {
+  enum class Command { kServe, kVersion } command = Command::kServe;
+  Options options;
+};
+
+// What the program should do; or, when it has nothing to do (--help) or the arguments are wrong, the exit status, after the
+// help or the error was printed.
+std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv);
+
+}  // namespace berth::server
