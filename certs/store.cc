@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "log/log.h"
@@ -140,14 +141,19 @@ Result<void> CheckLeaf(const std::string& authority_pem, const KeyPair& leaf,
 Result<KeyPair> LoadOrMakeAuthority(const PairFiles& files, system_clock::time_point now) {
   auto found = ReadPair(files);
   if (!found) return std::unexpected(found.error());
-  std::string why = "there is none";
+  std::string why = "the certificate or its key is missing";
   if (*found) {
     auto fine = CheckAuthority(**found, now);
     if (fine) return std::move(**found);
     why = fine.error().message;
   }
-  log::Warn("making a new certificate authority; CA bundles that name the old one stop working",
-            {{"file", files.cert.string()}, {"why", why}});
+  std::error_code ignored;
+  if (std::filesystem::exists(files.cert, ignored) || std::filesystem::exists(files.key, ignored)) {
+    log::Warn("replacing the certificate authority; CA bundles with the old one stop working",
+              {{"file", files.cert.string()}, {"why", why}});
+  } else {
+    log::Info("making a certificate authority", {{"file", files.cert.string()}});
+  }
   auto made = MakeAuthority("berth-ca", kAuthorityLife);
   if (!made) return made;
   if (auto done = WritePair(files, *made); !done) return std::unexpected(done.error());

@@ -157,16 +157,26 @@ TEST_F(StoreTest, AnExpiredAuthorityIsReplaced) {
 
 TEST_F(StoreTest, FilesThatCannotBeReadAreNotReplaced) {
   Load();
+  const std::string authority_key = Read("ca.key");
   for (const char* name : {"ca.crt", "tls.key"}) {
     const std::string content = Read(name);
-    std::filesystem::remove(dir_ / name);
-    std::filesystem::create_directory(dir_ / name);
-    const auto unreadable = LoadOrMakeServing(dir_, names_);
-    ASSERT_FALSE(unreadable);
-    EXPECT_THAT(unreadable.error().message, HasSubstr(name));
+    // Neither can be read, not even by root: a folder, and a link to itself.
+    for (const bool folder : {true, false}) {
+      std::filesystem::remove(dir_ / name);
+      if (folder) {
+        std::filesystem::create_directory(dir_ / name);
+      } else {
+        std::filesystem::create_symlink(name, dir_ / name);
+      }
+      const auto unreadable = LoadOrMakeServing(dir_, names_);
+      ASSERT_FALSE(unreadable) << name;
+      EXPECT_THAT(unreadable.error().message, HasSubstr("cannot read"));
+      EXPECT_THAT(unreadable.error().message, HasSubstr(name));
+    }
     std::filesystem::remove(dir_ / name);
     Write(name, content);
   }
+  EXPECT_EQ(Read("ca.key"), authority_key);
 
   std::ofstream(root_ / "file") << "x";
   const auto no_folder = LoadOrMakeServing(root_ / "file", names_);

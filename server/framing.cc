@@ -239,7 +239,7 @@ void RequestFramer::Rewrite(std::string_view input) {
   rest.remove_prefix(request_line_end);
 
   std::vector<Header> headers;
-  for (std::size_t i = 0; !rest.empty(); ++i) {
+  while (!rest.empty()) {
     const std::size_t line_end = rest.find(kLineEnd);
     const std::string_view line = rest.substr(0, line_end);
     rest.remove_prefix(line_end + kLineEnd.size());

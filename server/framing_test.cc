@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"Garbage", std::string("\x16\x03\x01\x02\r\n\r\n", 8), 400},
         BadCase{"LongTarget", "GET /" + std::string(20'000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n", 414},
         BadCase{"EndlessHeader", "GET / HTTP/1.1\r\nX: " + std::string(70'000, 'a'), 431}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 TEST(Framing, RefusesTooManyHeaders) {
   std::string input = "GET / HTTP/1.1\r\nHost: x\r\n";

@@ -29,7 +29,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kTlsFilesEvery = 5s;
 constexpr auto kFrontProxyEvery = 30s;
-constexpr auto kDrainPoll = 20ms;
+constexpr auto kOpenWithin = 10s;
+constexpr auto kPoll = 20ms;
 constexpr const char* kFrontProxyPath = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
 
 // The whole server: its parts in the order in which they need each other.
@@ -38,7 +39,7 @@ class Server {
   explicit Server(const Options& options) : options_(options), tls_files_(options.state_dir) {}
 
   kube::Result<void> Prepare();
-  kube::Result<void> Run();
+  void Run();
 
  private:
   kube::Result<void> Connect();
@@ -48,7 +49,8 @@ class Server {
   void AddChores();
   void FetchFrontProxy(const Housekeeping::Done& done);
   std::string TakeFrontProxy(const std::string& config_map);
-  void OnStarted();
+  kube::Result<void> WaitUntilOpen();
+  void Live();
   void WaitForSignalAndDrain();
 
   const Options& options_;
@@ -67,7 +69,6 @@ class Server {
   admission::Webhooks webhooks_{registry_};
   std::unique_ptr<HttpServer> http_;
   Housekeeping housekeeping_{work_queues_};
-  kube::Result<void> self_test_;
 };
 
 kube::Result<void> Server::Connect() {
@@ -215,13 +216,35 @@ std::string Server::TakeFrontProxy(const std::string& config_map) {
   return {};
 }
 
-void Server::OnStarted() {
+// Drogon opens its listeners some time after it says so.
+kube::Result<void> Server::WaitUntilOpen() {
+  const auto deadline = std::chrono::steady_clock::now() + kOpenWithin;
+  for (const Listener& listener : http_->listeners()) {
+    while (!CanConnect(options_.bind_address, listener.port)) {
+      if (std::chrono::steady_clock::now() > deadline) return kube::Terminal("the listener " + listener.name + " does not open");
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
+  return {};
+}
+
+// From the first connection to the last. A listener that does not do what it should is no reason to wait: nothing may be
+// served then, and nothing has been begun that would need an orderly end.
+void Server::Live() {
+  const auto api = std::ranges::find(http_->listeners(), "api", &Listener::name);
+  auto tested = WaitUntilOpen();
+  if (tested) tested = CheckForeignCertificateIsRefused(options_.bind_address, api->port);
+  if (!tested) {
+    log::Error("cannot serve", {{"error", tested.error().message}});
+    std::_Exit(1);
+  }
   for (const Listener& listener : http_->listeners()) {
     log::Info("listening", {{"listener", listener.name}, {"address", options_.bind_address}, {"port", listener.port}});
   }
   listening_->Set(true);
   serving_->Set(true);
   housekeeping_.Start();
+  WaitForSignalAndDrain();
 }
 
 void Server::WaitForSignalAndDrain() {
@@ -237,29 +260,16 @@ void Server::WaitForSignalAndDrain() {
   std::this_thread::sleep_for(std::min(options_.shutdown_delay, options_.grace_period));
   http_->StartDraining();
   api_->CloseWatches();
-  while (http_->in_flight() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kDrainPoll);
+  while (http_->in_flight() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kPoll);
   if (const auto left = http_->in_flight(); left > 0) log::Warn("requests given up", {{"count", left}});
   housekeeping_.Stop();
   http_->Quit();
 }
 
-kube::Result<void> Server::Run() {
-  std::thread drain;
-  http_->Run([this, &drain] {
-    OnStarted();
-    drain = std::thread([this] {
-      const auto api = std::ranges::find(http_->listeners(), "api", &Listener::name);
-      self_test_ = CheckForeignCertificateIsRefused(options_.bind_address, api->port);
-      if (!self_test_) {
-        log::Error("TLS self-test failed", {{"error", self_test_.error().message}});
-        housekeeping_.Stop();
-        return http_->Quit();
-      }
-      WaitForSignalAndDrain();
-    });
-  });
-  drain.join();
-  return self_test_;
+void Server::Run() {
+  std::thread life;
+  http_->Run([this, &life] { life = std::thread([this] { Live(); }); });
+  life.join();
 }
 
 // Before any thread is made, so that all inherit the mask and sigwait gets the signals.
@@ -293,7 +303,7 @@ int Serve(const Options& options) {
     log::Error("cannot start", {{"error", prepared.error().message}});
     return 1;
   }
-  if (const auto ran = server.Run(); !ran) return 1;
+  server.Run();
   log::Info("stopped");
   return 0;
 }

@@ -122,6 +122,8 @@ kube::Result<void> CheckCommands(const TlsCommands& commands) {
   return {};
 }
 
+bool CanConnect(const std::string& address, std::uint16_t port) { return Socket(address, port).connected(); }
+
 kube::Result<void> CheckForeignCertificateIsRefused(const std::string& address, std::uint16_t port) {
   using std::chrono::hours;
   const auto authority = certs::MakeAuthority("berth self-test", hours(1));

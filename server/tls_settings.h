@@ -25,6 +25,8 @@ TlsCommands Commands(const TlsSettings& settings);
 // Tries every command on a context of our own; the error names the one that is wrong.
 kube::Result<void> CheckCommands(const TlsCommands& commands);
 
+bool CanConnect(const std::string& address, std::uint16_t port);
+
 // Connects to a listener that asks for client certificates with one of a foreign CA: it must be turned away.
 kube::Result<void> CheckForeignCertificateIsRefused(const std::string& address, std::uint16_t port);
 
