@@ -1,0 +1,90 @@
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "server/serve_fixture_test.h"
+
+// A rolling update drops nothing: what SIGTERM does to those who are connected.
+namespace berth::server::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class Shutdown : public ServeTest {
+ protected:
+  bool Ready() const {
+    PlainClient client(berth_->port("health"));
+    return Code(client.Exchange(Get("/readyz"))) == 200;
+  }
+};
+
+TEST_F(Shutdown, IsNotReadyAtOnceButServesOnForTheDelay) {
+  Start({{"shutdown-delay", "2s"}});
+  TlsClient idle = Webhook();
+  TlsClient half = Webhook();
+  const std::string review = ReadTestData("admission/create.json");
+  const std::string request = Post(kValidate, review);
+  ExpectStatus(idle.Exchange(Post(kValidate, "{}")), 400);
+  ASSERT_TRUE(half.Send(request.substr(0, request.size() / 2)));
+  ASSERT_TRUE(Ready());
+
+  berth_->Signal(SIGTERM);
+  ASSERT_TRUE(WaitUntil([&] { return !Ready(); }, 1s));
+  const auto why = Health().Exchange(Get("/readyz"));
+  EXPECT_EQ(Code(why), 503);
+  EXPECT_THAT(Body(why), HasSubstr("[-]shutdown failed"));
+  EXPECT_EQ(Code(Health().Exchange(Get("/livez"))), 200);
+  // The connection that was idle, the request that was half there, and a new connection are all
+  // served.
+  EXPECT_EQ(Code(idle.Exchange(request)), 200);
+  ASSERT_TRUE(half.Send(request.substr(request.size() / 2)));
+  EXPECT_EQ(Code(half.ReadResponse()), 200);
+  EXPECT_EQ(Code(Webhook().Exchange(request)), 200);
+  EXPECT_TRUE(berth_->Running());
+  EXPECT_EQ(berth_->Wait(), 0) << berth_->Log();
+  EXPECT_TRUE(berth_->LogContains("\"stopped\""));
+}
+
+TEST_F(Shutdown, WatchEndsWithItsLastChunk) {
+  Start();
+  TlsClient client = FrontProxy();
+  ASSERT_TRUE(client.Send(Get(kWorkQueues + "?watch=true", kAdmin)));
+  EXPECT_EQ(Code(client.ReadHead()), 200);
+  const auto first = client.ReadLine();
+  ASSERT_TRUE(first) << client.error();
+  EXPECT_EQ(Json::parse(*first)["type"].as<std::string>(), "ADDED");
+  berth_->Signal(SIGTERM);
+  while (const auto line = client.ReadLine()) EXPECT_TRUE(Json::parse(*line).contains("type"));
+  EXPECT_TRUE(client.ended()) << "the stream broke off: " << client.error();
+  EXPECT_TRUE(client.Closed());
+  EXPECT_EQ(berth_->Wait(), 0) << berth_->Log();
+}
+
+TEST_F(Shutdown, IdleConnectionsDoNotHoldItUp) {
+  Start({{"grace-period", "60s"}});
+  std::vector<TlsClient> idle;
+  for (int i = 0; i < 20; ++i) idle.push_back(Webhook());
+  PlainClient silent(berth_->port("webhook"));
+  TlsClient half = Webhook();
+  ASSERT_TRUE(half.Send("POST / HTTP/1.1\r\n"));
+  berth_->Signal(SIGTERM);
+  EXPECT_EQ(berth_->Wait(10s), 0) << berth_->Log();
+}
+
+TEST_F(Shutdown, InterruptEndsItToo) {
+  Start();
+  berth_->Signal(SIGINT);
+  EXPECT_EQ(berth_->Wait(), 0) << berth_->Log();
+}
+
+TEST_F(Shutdown, SecondSignalDuringTheDelayIsHarmless) {
+  Start({{"shutdown-delay", "1s"}});
+  berth_->Signal(SIGTERM);
+  ASSERT_TRUE(berth_->WaitForLog("shutting down"));
+  berth_->Signal(SIGTERM);
+  EXPECT_EQ(berth_->Wait(), 0) << berth_->Log();
+}
+
+}  // namespace
+}  // namespace berth::server::test
