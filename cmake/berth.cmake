@@ -69,7 +69,7 @@ function(berth_module name)
     install(TARGETS berth)
   endif()
 
-  if(tests)
+  if(tests AND NOT BERTH_FUZZ)
     add_executable(${name}_test ${tests})
     berth_common(${name}_test ${set})
     find_library(RAPIDCHECK rapidcheck REQUIRED)

@@ -202,6 +202,8 @@ void BlockSignals() {
   pthread_sigmask(SIG_BLOCK, &all, nullptr);
 }
 
+constexpr const char* kShuttingDown = "the client is shutting down";
+
 void InitialiseCurl() {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
   static_cast<void>(once);
@@ -225,11 +227,17 @@ class Client::Impl {
     thread_ = std::jthread([this](std::stop_token stop) { Run(stop); });
   }
 
-  ~Impl() {
+  ~Impl() { Shutdown(); }
+
+  void Shutdown() {
     assert(std::this_thread::get_id() != thread_.get_id());
+    {
+      const std::lock_guard lock(mutex_);
+      shut_ = true;
+    }
     thread_.request_stop();
     curl_multi_wakeup(multi_.get());
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
 
   void Send(Request request, Done done) {
@@ -246,9 +254,14 @@ class Client::Impl {
     }
     {
       const std::lock_guard lock(mutex_);
-      inbox_.push_back(std::move(call));
+      if (!shut_) inbox_.push_back(std::move(call));
     }
-    curl_multi_wakeup(multi_.get());
+    if (!call) {
+      curl_multi_wakeup(multi_.get());
+      return;
+    }
+    --calls_;
+    call->done(std::unexpected(call->Failure(ErrorClass::kRetry, kShuttingDown)));
   }
 
  private:
@@ -394,7 +407,7 @@ class Client::Impl {
 
   void EndAll() {
     auto end = [this](Call& call) {
-      Finish(call, std::unexpected(call.Failure(call.Unanswered(), "the client is shutting down")));
+      Finish(call, std::unexpected(call.Failure(call.Unanswered(), kShuttingDown)));
     };
     for (auto& [easy, call] : std::exchange(under_way_, {})) {
       curl_multi_remove_handle(multi_.get(), easy);
@@ -411,6 +424,7 @@ class Client::Impl {
   HeaderList connect_to_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Call>> inbox_;  // under mutex_
+  bool shut_ = false;                         // under mutex_
   std::atomic<std::size_t> calls_{0};         // waiting or under way
 
   // The rest belongs to the thread; curl_multi_wakeup alone may be called from others.
@@ -424,6 +438,7 @@ class Client::Impl {
 Client::Client(Config config) : impl_(std::make_unique<Impl>(std::move(config))) {}
 Client::~Client() = default;
 
+void Client::Shutdown() { impl_->Shutdown(); }
 void Client::Send(Request request, Done done) { impl_->Send(std::move(request), std::move(done)); }
 
 }  // namespace berth::kube

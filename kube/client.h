@@ -32,8 +32,8 @@ struct Response {
 // answer is kAmbiguous, and is never sent twice by the client itself; a call that was not sent is
 // kRetry. Errors hold no credentials, headers or bodies.
 // Thread-safe. `done` is called exactly once, on the client's thread: it must not block and should
-// post elsewhere at once. Only a call that is refused because kMaxCalls are waiting (kThrottled) is
-// answered by Send itself, on the caller's thread.
+// post elsewhere at once. Only a call that is refused because kMaxCalls are waiting (kThrottled), or after
+// Shutdown, is answered by Send itself, on the caller's thread.
 class Client {
  public:
   using Done = std::function<void(Result<Response>)>;
@@ -41,13 +41,16 @@ class Client {
   static constexpr std::size_t kMaxCalls = 10'000;
 
   explicit Client(Config config);
-  // Ends calls under way with "the client is shutting down", kRetry or, for writes already sent,
-  // kAmbiguous, and joins the thread. Must not be called from `done`.
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
   void Send(Request request, Done done);
+
+  // Ends calls under way with "the client is shutting down", kRetry or, for writes already sent,
+  // kAmbiguous, and joins the thread; the destructor does the same. Calls sent afterwards end so on
+  // the caller's thread. Must not be called from `done`.
+  void Shutdown();
 
  private:
   class Impl;

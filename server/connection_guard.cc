@@ -30,8 +30,12 @@ struct Handshake {
   trantor::TimerId deadline;
 };
 
-// Handshakes under way on this loop, by the peer's address. The socket is known here and not to trantor's callers, the
-// connection's end only to them: the address is what both have.
+// Handshakes under way on this loop, by their addresses. The socket is known here and not to trantor's callers, the
+// connection's end only to them: the addresses are what both have.
+std::string HandshakeKey(const trantor::InetAddress& peer, std::uint16_t local_port) {
+  return peer.toIpPort() + " " + std::to_string(local_port);
+}
+
 std::unordered_map<std::string, Handshake>& Handshakes() {
   static thread_local std::unordered_map<std::string, Handshake> handshakes;
   return handshakes;
@@ -82,14 +86,17 @@ void ConnectionGuard::OnAccept(int fd) const {
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof interval);
   setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 
-  sockaddr_in6 peer{};
-  socklen_t size = sizeof peer;
+  sockaddr_in6 peer{}, local{};
+  socklen_t size = sizeof peer, local_size = sizeof local;
   auto* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
-  if (loop == nullptr || getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return;
+  if (loop == nullptr || getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) != 0 ||
+      getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_size) != 0) {
+    return;
+  }
   const trantor::InetAddress address = peer.sin6_family == AF_INET6
                                            ? trantor::InetAddress(peer)
                                            : trantor::InetAddress(reinterpret_cast<const sockaddr_in&>(peer));
-  const std::string key = address.toIpPort();
+  const std::string key = HandshakeKey(address, ntohs(local.sin6_port));  // at the same place in both families
   const auto deadline = loop->runAfter(limits_.handshake, [key] {
     const auto found = Handshakes().find(key);
     if (found == Handshakes().end()) return;
@@ -103,7 +110,8 @@ void ConnectionGuard::OnConnection(const TcpConnectionPtr& connection) {
   // A failed handshake leaves errors behind that trantor would take for the next connection's: now, and after it returns.
   ERR_clear_error();
   connection->getLoop()->queueInLoop([] { ERR_clear_error(); });
-  if (const auto found = Handshakes().find(connection->peerAddr().toIpPort()); found != Handshakes().end()) {
+  if (const auto found = Handshakes().find(HandshakeKey(connection->peerAddr(), connection->localAddr().toPort()));
+      found != Handshakes().end()) {
     connection->getLoop()->invalidateTimer(found->second.deadline);
     Handshakes().erase(found);
   }
@@ -158,7 +166,7 @@ void ConnectionGuard::OnBytes(State& state, const TcpConnectionPtr& connection, 
 
 void ConnectionGuard::PassOn(State& state, const TcpConnectionPtr& connection, trantor::MsgBuffer* input) {
   const std::size_t length = state.framer.length();
-  const std::string rewritten = state.framer.rewritten();
+  const std::string rewritten = state.framer.TakeRewritten();
   state.framer.Reset();
   if (rewritten.empty() && length == input->readableBytes()) {
     state.to_drogon(connection, input);
@@ -179,6 +187,7 @@ void ConnectionGuard::Refuse(State& state, const TcpConnectionPtr& connection, i
   if (state.refused) return;
   state.refused = true;
   Hold(state, 0);
+  refused_.Add({{"code", std::to_string(code)}}).Increment();
   log::Debug("request refused", {{"peer", connection->peerAddr().toIp()}, {"code", code}, {"error", why}});
   const std::string body = kube::ToJson({.code = code, .reason = StatusReason(code), .message = std::string(why), .details = {}});
   std::string answer = "HTTP/1.1 " + std::to_string(code) + " " + std::string(Reason(code)) +

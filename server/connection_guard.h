@@ -1,5 +1,7 @@
 #pragma once
 
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
 #include <trantor/net/TcpConnection.h>
 
 #include <atomic>
@@ -17,11 +19,12 @@ class ConnectionGuard {
     FramingLimits framing;
     std::chrono::seconds handshake{10};
     std::chrono::seconds request{30};
-    std::size_t half_received = 256 * 1024 * 1024;  // bytes, over all connections
+    std::size_t half_received = 64 * 1024 * 1024;  // bytes, over all connections
     std::size_t unsent = 64 * 1024 * 1024;          // bytes an ordinary reader may let pile up
   };
 
-  explicit ConnectionGuard(Limits limits) : limits_(limits) {}
+  // `refused` counts, by HTTP code.
+  ConnectionGuard(Limits limits, prometheus::Family<prometheus::Counter>& refused) : limits_(limits), refused_(refused) {}
 
   // For Drogon's setAfterAcceptSockOptCallback: on the loop, before the handshake.
   void OnAccept(int fd) const;
@@ -38,6 +41,7 @@ class ConnectionGuard {
   void Hold(State& state, std::size_t bytes);
 
   const Limits limits_;
+  prometheus::Family<prometheus::Counter>& refused_;
   std::atomic<std::size_t> half_received_ = 0;
 };
 

@@ -62,7 +62,17 @@ bool IsKnownMethod(std::string_view method) {
 
 }  // namespace
 
-void RequestFramer::Reset() { *this = RequestFramer(limits_); }
+// Keeps what it has allocated: a connection's requests are much alike.
+void RequestFramer::Reset() {
+  phase_ = Phase::kHeader;
+  scanned_ = header_end_ = content_length_ = chunk_left_ = length_ = 0;
+  http_1_0_ = has_host_ = has_length_ = chunked_ = must_rewrite_ = expect_continue_ = false;
+  name_hashes_.clear();
+  body_ = {};
+  rewritten_ = {};
+  refusal_code_ = 0;
+  refusal_ = {};
+}
 
 bool RequestFramer::TakeExpectContinue() { return std::exchange(expect_continue_, false); }
 

@@ -33,6 +33,7 @@ class RequestFramer {
   // rewritten() is empty.
   std::size_t length() const { return length_; }
   const std::string& rewritten() const { return rewritten_; }
+  std::string TakeRewritten() { return std::move(rewritten_); }
 
   // True once, when the client waits for "100 Continue" before it sends the body.
   bool TakeExpectContinue();

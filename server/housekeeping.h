@@ -28,6 +28,8 @@ class Housekeeping {
   void Every(std::chrono::milliseconds period, std::string name, Chore chore);
   void Start();
   void Stop();
+  // Runs `work` on the control thread. Between Start() and Stop() only; from any thread.
+  void Post(std::function<void()> work) { thread_.getLoop()->queueInLoop(std::move(work)); }
 
  private:
   struct Entry {

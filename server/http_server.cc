@@ -66,13 +66,27 @@ class InFlight {
 
 }  // namespace
 
-HttpServer::HttpServer(Settings settings) : settings_(std::move(settings)), guard_(settings_.guard) {}
+HttpServer::HttpServer(Settings settings)
+    : settings_(std::move(settings)),
+      shed_(prometheus::BuildCounter()
+                .Name("berth_http_requests_shed_total")
+                .Help("Requests answered 429 because too many were being served.")
+                .Register(settings_.registry)
+                .Add({})),
+      guard_(settings_.guard, prometheus::BuildCounter()
+                                  .Name("berth_http_requests_refused_total")
+                                  .Help("Requests refused before they were handled, by HTTP code: framing, size, time.")
+                                  .Register(settings_.registry)) {}
 
 kube::Result<void> HttpServer::Prepare() {
   for (Listener& listener : listeners_) {
     const auto port = ProbePort(settings_.bind_address, listener.port);
     if (!port) return std::unexpected(port.error());
     listener.port = *port;
+  }
+  // OpenSSL skips a cipher suite that it does not know if it knows another one: each is asked for alone.
+  for (const std::string& suite : settings_.tls.cipher_suites) {
+    if (auto known = CheckCommands(Commands({.cipher_suites = {suite}, .client_ca = {}})); !known) return known;
   }
   return CheckCommands(Commands(settings_.tls));
 }
@@ -117,6 +131,7 @@ void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback 
   const auto listener = std::ranges::find(listeners_, port, &Listener::port);
   if (listener == listeners_.end()) return callback(http::Respond(http::NoSuchPath()));
   if (listener->sheds && in_flight_ >= settings_.max_in_flight) {
+    shed_.Increment();
     return callback(http::Respond(kube::TooManyRequests(kRetrySoon)));
   }
   // The boundary where a library's exceptions end: nothing of ours throws.

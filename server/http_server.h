@@ -1,5 +1,8 @@
 #pragma once
 
+#include <prometheus/counter.h>
+#include <prometheus/registry.h>
+
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -39,6 +42,7 @@ class HttpServer {
     TlsSettings tls;                  // client_ca is used by listeners with kClientCertificates
     std::filesystem::path tls_pair;   // certificate and key in one file
     std::filesystem::path scratch;    // an empty directory of ours
+    prometheus::Registry& registry;
   };
   using Disconnected = std::function<void(const trantor::TcpConnection*)>;
 
@@ -68,6 +72,7 @@ class HttpServer {
   void Dispatch(const drogon::HttpRequestPtr& request, http::Callback callback);
 
   Settings settings_;
+  prometheus::Counter& shed_;
   ConnectionGuard guard_;
   std::vector<Listener> listeners_;
   Disconnected disconnected_;

@@ -1,6 +1,9 @@
 #include "server/options.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
 
 namespace berth::server {
 namespace {
@@ -58,13 +61,35 @@ void AddServe(CLI::App& app, Options& options) {
   AddListeners(app, options);
   AddTls(app, options);
   AddLimits(app, options);
-  app.set_config("--config", "", "File with these options, as in webhook-port=9443")->envname("BERTH_CONFIG");
+  app.add_option("--config", "File with these options, a line each, as in webhook-port=9443; flags and environment go before it");
   for (CLI::Option* option : app.get_options()) {
     std::string name = option->get_single_name();
-    if (name.empty() || name == "help" || name == "config") continue;
+    if (name.empty() || name == "help") continue;
     for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     option->envname("BERTH_" + name)->capture_default_str();
   }
+}
+
+// The file is read before the flags, so it must be found before they are parsed.
+std::optional<std::string> ConfigFile(int argc, char** argv) {
+  constexpr std::string_view kFlag = "--config";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == kFlag && i + 1 < argc) return argv[i + 1];
+    if (argument.starts_with("--config=")) return std::string(argument.substr(kFlag.size() + 1));
+  }
+  const char* given = std::getenv("BERTH_CONFIG");
+  return given ? std::optional<std::string>(given) : std::nullopt;
+}
+
+// CLI11 reads a file for a whole program only, not for a subcommand: here the file is the subcommand's.
+void ReadConfigFile(const std::string& file, Options& options) {
+  std::ifstream in(file);
+  if (!in) throw CLI::FileError::Missing(file);
+  CLI::App app;
+  AddServe(app, options);
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  app.parse_from_stream(in);
 }
 
 }  // namespace
@@ -76,8 +101,9 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   app.get_formatter()->column_width(44);
   CLI::App* serve = app.add_subcommand("serve", "Run the server: admission webhooks, aggregated API, controllers");
   app.add_subcommand("version", "Print the version");
-  AddServe(*serve, line.options);
   try {
+    if (const auto file = ConfigFile(argc, argv)) ReadConfigFile(*file, line.options);
+    AddServe(*serve, line.options);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int status = app.exit(error);

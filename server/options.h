@@ -32,7 +32,7 @@ struct Options {
   std::chrono::seconds request_timeout{30};
   std::chrono::seconds idle_timeout{120};
   std::chrono::seconds shutdown_delay{2};
-  std::chrono::seconds grace_period{25};
+  std::chrono::seconds grace_period{20};
 
   std::string log_format = "json";
   std::string log_level = "info";

@@ -60,7 +60,7 @@ class Server {
   health::Health::Condition* listening_ = &health_.Require("listening", "the listeners are not open yet");
   health::Health::Condition* front_proxy_ =
       &health_.Require("front-proxy", "the API server's request-header CA is not known yet");
-  health::Health::Condition* serving_ = &health_.Require("shutdown", "the server is shutting down");
+  health::Health::Condition* serving_ = &health_.Require("not-shutting-down", "the server is shutting down");
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<apis::Authenticator> authenticator_;
   std::unique_ptr<apis::Authorizer> authorizer_;
@@ -130,6 +130,10 @@ kube::Result<void> Server::StageClientCa() {
   }
   const auto changed = tls_files_.SetClientCa(pem);
   if (!changed) return std::unexpected(changed.error());
+  if (*changed && listening_->holds()) {
+    log::Info("request-header CA reloaded");
+    http_->ReloadTls();
+  }
   return {};
 }
 
@@ -139,6 +143,7 @@ kube::Result<void> Server::Prepare() {
   if (error) return kube::Terminal("cannot make --state-dir " + options_.state_dir.string() + ": " + error.message());
   std::filesystem::permissions(options_.state_dir, std::filesystem::perms::owner_all, error);
 
+  serving_->Set(true);
   if (auto done = Connect(); !done) return done;
   authenticator_ = std::make_unique<apis::Authenticator>(
       client_.get(), [](const std::string& pem) { return certs::CommonName(pem).value_or(""); });
@@ -155,10 +160,11 @@ kube::Result<void> Server::Prepare() {
       .io_threads = options_.io_threads,
       .max_in_flight = options_.max_in_flight,
       .idle_timeout = options_.idle_timeout,
-      .guard = {.framing = {}, .request = options_.request_timeout},
+      .guard = {.framing = {}, .handshake = std::min(10s, options_.request_timeout), .request = options_.request_timeout},
       .tls = {options_.tls_min_version, options_.tls_cipher_suites, tls_files_.client_ca()},
       .tls_pair = tls_files_.pair(),
       .scratch = options_.state_dir / "empty",
+      .registry = registry_,
   });
   AddListeners();
   AddChores();
@@ -187,14 +193,20 @@ void Server::AddChores() {
     const auto staged = StageServingPair();
     done(staged ? "" : staged.error().message);
   });
-  if (client_ && options_.requestheader_client_ca_file.empty()) {
+  if (!options_.requestheader_client_ca_file.empty()) {
+    housekeeping_.Every(kTlsFilesEvery, "request-header-ca", [this](const Housekeeping::Done& done) {
+      const auto staged = StageClientCa();
+      done(staged ? "" : staged.error().message);
+    });
+  } else {
     housekeeping_.Every(kFrontProxyEvery, "front-proxy", [this](const Housekeeping::Done& done) { FetchFrontProxy(done); });
   }
 }
 
 void Server::FetchFrontProxy(const Housekeeping::Done& done) {
   client_->Send({.path = kFrontProxyPath}, [this, done](kube::Result<kube::Response> answer) {
-    done(answer ? TakeFrontProxy(answer->body) : answer.error().message);
+    if (!answer) return done(answer.error().message);
+    housekeeping_.Post([this, done, body = std::move(answer->body)] { done(TakeFrontProxy(body)); });
   });
 }
 
@@ -238,11 +250,10 @@ void Server::Live() {
     log::Error("cannot serve", {{"error", tested.error().message}});
     std::_Exit(1);
   }
+  listening_->Set(true);
   for (const Listener& listener : http_->listeners()) {
     log::Info("listening", {{"listener", listener.name}, {"address", options_.bind_address}, {"port", listener.port}});
   }
-  listening_->Set(true);
-  serving_->Set(true);
   housekeeping_.Start();
   WaitForSignalAndDrain();
 }
@@ -262,6 +273,8 @@ void Server::WaitForSignalAndDrain() {
   api_->CloseWatches();
   while (http_->in_flight() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kPoll);
   if (const auto left = http_->in_flight(); left > 0) log::Warn("requests given up", {{"count", left}});
+  // Whoever waits for the API server is told while the threads they are told on still run.
+  if (client_) client_->Shutdown();
   housekeeping_.Stop();
   http_->Quit();
 }

@@ -65,7 +65,8 @@ class ServeTest : public testing::Test {
   }
 
   void TearDown() override {
-    if (berth_) EXPECT_EQ(berth_->Stop(), 0) << berth_->Log();
+    if (!berth_) return;
+    EXPECT_EQ(berth_->Stop(), 0) << berth_->Log();
   }
 
   TlsClient Webhook(std::chrono::milliseconds timeout = kPatience) const {

@@ -33,7 +33,7 @@ TEST_F(Shutdown, IsNotReadyAtOnceButServesOnForTheDelay) {
   ASSERT_TRUE(WaitUntil([&] { return !Ready(); }, 1s));
   const auto why = Health().Exchange(Get("/readyz"));
   EXPECT_EQ(Code(why), 503);
-  EXPECT_THAT(Body(why), HasSubstr("[-]shutdown failed"));
+  EXPECT_THAT(Body(why), HasSubstr("[-]not-shutting-down failed"));
   EXPECT_EQ(Code(Health().Exchange(Get("/livez"))), 200);
   // The connection that was idle, the request that was half there, and a new connection are all
   // served.

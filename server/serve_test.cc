@@ -260,7 +260,7 @@ TEST_F(Observability, HealthTellsLifeAndReadiness) {
   }
   EXPECT_EQ(Body(client.Exchange(Get("/livez?verbose"))), "[+]ping ok\nlivez check passed\n");
   EXPECT_EQ(Body(client.Exchange(Get("/readyz?verbose"))),
-            "[+]listening ok\n[+]front-proxy ok\n[+]shutdown ok\nreadyz check passed\n");
+            "[+]listening ok\n[+]front-proxy ok\n[+]not-shutting-down ok\nreadyz check passed\n");
   ExpectStatus(client.Exchange(Get("/metrics")), 404);
   ExpectStatus(client.Exchange(Post("/readyz", "x")), 405);
 }

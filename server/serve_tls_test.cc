@@ -13,6 +13,9 @@ using testing::HasSubstr;
 class TlsVersions : public ServeTest {};
 class CertificateReload : public ServeTest {};
 
+// Not for a reason of the client's own; trantor hangs up without an alert.
+const auto kEndedByServer = testing::AnyOf(HasSubstr("alert"), HasSubstr("unexpected eof"));
+
 constexpr auto kReloadPatience = 20s;  // the files are looked at every 5 s
 
 // A start that must fail: with this status, having said this.
@@ -93,7 +96,7 @@ TEST_F(TlsVersions, Tls11IsRefusedByTheServer) {
     TlsClient client(berth_->port(listener),
                      TlsOptions{.least_version = TLS1_VERSION, .most_version = TLS1_1_VERSION});
     EXPECT_FALSE(client.connected());
-    EXPECT_THAT(client.error(), HasSubstr("alert"));
+    EXPECT_THAT(client.error(), kEndedByServer);
   }
 }
 
@@ -102,7 +105,7 @@ TEST_F(TlsVersions, MinimumOf13RefusesTls12) {
   for (const char* listener : {"webhook", "api"}) {
     TlsClient old(berth_->port(listener), TlsOptions{.most_version = TLS1_2_VERSION});
     EXPECT_FALSE(old.connected());
-    EXPECT_THAT(old.error(), HasSubstr("alert"));
+    EXPECT_THAT(old.error(), kEndedByServer);
     EXPECT_TRUE(TlsClient(berth_->port(listener)).connected());
   }
 }
@@ -112,7 +115,7 @@ TEST_F(TlsVersions, CertificateOfAnotherAuthorityIsRefusedInTls12Too) {
   TlsClient client(berth_->port("api"),
                    TlsOptions{.identity = &pki_.foreign, .most_version = TLS1_2_VERSION});
   EXPECT_FALSE(client.connected());
-  EXPECT_THAT(client.error(), HasSubstr("alert"));
+  EXPECT_THAT(client.error(), kEndedByServer);
 }
 
 TEST_F(CertificateReload, NewPairIsServedAndOldConnectionsGoOn) {

@@ -98,6 +98,7 @@ class Client {
   // For a stream: the head first, then the lines of its chunks; nothing at its end, when ended()
   // tells whether the last chunk was there.
   std::optional<HttpResponse> ReadHead();
+  bool ReadBody(HttpResponse& response);
   std::optional<std::string> ReadLine();
   bool ended() const { return ended_; }
 
@@ -117,7 +118,6 @@ class Client {
   bool ReadUntil(std::string_view mark, std::string& out);
   bool ReadBytes(std::size_t count, std::string& out);
   bool ReadChunk(std::string& out);  // false at the last one too, with ended_
-  bool ReadBody(HttpResponse& response);
   bool Fail(std::string why);
 
   int fd_ = -1;

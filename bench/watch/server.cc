@@ -81,7 +81,8 @@ int main(int argc, char** argv) {
                            .guard = {},
                            .tls = {.min_version = "1.2", .cipher_suites = {}, .client_ca = files.client_ca()},
                            .tls_pair = files.pair(),
-                           .scratch = scratch});
+                           .scratch = scratch,
+                           .registry = registry});
   http.Add({.name = "api", .tls = server::Listener::Tls::kClientCertificates, .handler = [&](const auto& request, auto callback) {
               api.Serve(request, std::move(callback));
             }});

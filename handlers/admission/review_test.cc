@@ -57,25 +57,25 @@ TEST_P(CapturedReview, IsDecoded) {
   EXPECT_EQ(present["metadata"]["name"].StringOr(""), "t1");
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, CapturedReview,
-    testing::Values(Expected{"create", "882b9fff-52c2-436f-9066-9345990afe2f", Operation::kCreate,
-                             "", false, true, false},
-                    Expected{"create-mutating", "7528a019-cd50-4a4e-9618-2ad461de01a5",
-                             Operation::kCreate, "", false, true, false},
-                    Expected{"update", "68f4a577-a128-4d16-bd61-2ba9db7c8db1", Operation::kUpdate,
-                             "", false, true, true},
-                    Expected{"status", "e300e1a9-044b-4c6d-acba-3a6b6a5ade0b", Operation::kUpdate,
-                             "status", false, true, true},
-                    Expected{"dryrun", "f2735524-c153-4d0c-baf4-c1e2c799b4d0", Operation::kUpdate,
-                             "", true, true, true},
-                    Expected{"delete", "d518481b-c807-4ee9-9196-ae45319b0835", Operation::kDelete,
-                             "", false, false, true}),
-    [](const auto& info) {
-      std::string name = info.param.file;
-      std::erase(name, '-');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(All, CapturedReview,
+                         testing::Values(Expected{"create", "882b9fff-52c2-436f-9066-9345990afe2f",
+                                                  Operation::kCreate, "", false, true, false},
+                                         Expected{"create-mutating",
+                                                  "7528a019-cd50-4a4e-9618-2ad461de01a5",
+                                                  Operation::kCreate, "", false, true, false},
+                                         Expected{"update", "68f4a577-a128-4d16-bd61-2ba9db7c8db1",
+                                                  Operation::kUpdate, "", false, true, true},
+                                         Expected{"status", "e300e1a9-044b-4c6d-acba-3a6b6a5ade0b",
+                                                  Operation::kUpdate, "status", false, true, true},
+                                         Expected{"dryrun", "f2735524-c153-4d0c-baf4-c1e2c799b4d0",
+                                                  Operation::kUpdate, "", true, true, true},
+                                         Expected{"delete", "d518481b-c807-4ee9-9196-ae45319b0835",
+                                                  Operation::kDelete, "", false, false, true}),
+                         [](const auto& test) {
+                           std::string name = test.param.file;
+                           std::erase(name, '-');
+                           return name;
+                         });
 
 std::string ErrorOf(const std::string& review) {
   kube::JsonDocument document;
@@ -92,7 +92,9 @@ std::string Broken(const std::function<void(Json& review)>& breaks) {
   return review.to_string();
 }
 
-TEST(DecodeReview, TakesTheUnbrokenOne) { EXPECT_EQ(ErrorOf(Broken([](Json&) {})), ""); }
+TEST(DecodeReview, TakesTheUnbrokenOne) {
+  EXPECT_EQ(ErrorOf(Broken([](Json&) {})), "");
+}
 
 TEST(DecodeReview, SaysThatItIsNoReview) {
   const std::string why = "not an AdmissionReview of admission.k8s.io/v1";
@@ -144,7 +146,9 @@ TEST(DecodeReview, RefusesAnUnknownOperationOrAnObjectThatIsNone) {
 TEST(DecodeReview, ADocumentCutAnywhereIsAnErrorSentence) {
   const std::string whole = Captured("create");
   const std::size_t end = whole.find_last_of('}');
-  rc::check([&] { RC_ASSERT(!ErrorOf(whole.substr(0, *rc::gen::inRange<std::size_t>(0, end))).empty()); });
+  EXPECT_TRUE(rc::check([&] {
+    RC_ASSERT(!ErrorOf(whole.substr(0, *rc::gen::inRange<std::size_t>(0, end))).empty());
+  }));
 }
 
 TEST(OperationName, IsTheApis) {
@@ -180,8 +184,9 @@ TEST(Response, CarriesThePatchInBase64) {
 }
 
 TEST(Response, ADenialHasAStatusWithCausesAndNoPatch) {
-  Response response = Response::Deny(kube::Invalid(
-      "SubnetPool", "plexaubnet.io", "p", {{"FieldValueInvalid", "Invalid value: \"x\"", "spec.cidr"}}));
+  Response response =
+      Response::Deny(kube::Invalid("SubnetPool", "plexaubnet.io", "p",
+                                   {{"FieldValueInvalid", "Invalid value: \"x\"", "spec.cidr"}}));
   response.Add("/spec/a", 1);
   EXPECT_FALSE(response.allowed());
   const Json answer = Answer(response);
@@ -225,7 +230,8 @@ TEST(Response, NeverCutsInsideACharacter) {
       response.Warn(text);
       const std::size_t whole = (120 - lead) / character.size() * character.size();
       const std::size_t fits = std::min(lead + whole, text.size());
-      EXPECT_THAT(Warnings(response), testing::ElementsAre(text.substr(0, fits))) << lead << character;
+      EXPECT_THAT(Warnings(response), testing::ElementsAre(text.substr(0, fits)))
+          << lead << character;
     }
   }
 }

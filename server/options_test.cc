@@ -1,0 +1,84 @@
+#include "server/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace berth::server {
+namespace {
+
+std::expected<CommandLine, int> Parse(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "berth");
+  std::vector<char*> argv;
+  for (auto& argument : arguments) argv.push_back(argument.data());
+  return ParseCommandLine(static_cast<int>(argv.size()), argv.data());
+}
+
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& text)
+      : path_(std::filesystem::path(testing::TempDir()) /
+              ("berth-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))) {
+    std::ofstream(path_) << text;
+  }
+  ~ConfigFile() { std::filesystem::remove(path_); }
+  std::string path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Environment() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST(Options, FlagsGoBeforeEnvironmentAndEnvironmentBeforeFile) {
+  const ConfigFile file("webhook-port=1001\napi-port=1002\nmetrics-port=1003\nrequest-timeout=2m\n");
+  const Environment api("BERTH_API_PORT", "2002");
+  const Environment metrics("BERTH_METRICS_PORT", "2003");
+  const auto line = Parse({"serve", "--config", file.path(), "--metrics-port", "3003"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->options.webhook_port, 1001);
+  EXPECT_EQ(line->options.api_port, 2002);
+  EXPECT_EQ(line->options.metrics_port, 3003);
+  EXPECT_EQ(line->options.request_timeout, std::chrono::minutes(2));
+  EXPECT_EQ(line->options.health_port, 8081);
+}
+
+TEST(Options, TheFileMayBeNamedInTheEnvironment) {
+  const ConfigFile file("log-level=\"debug\"\n");
+  const Environment config("BERTH_CONFIG", file.path().c_str());
+  const auto line = Parse({"serve"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->options.log_level, "debug");
+}
+
+TEST(Options, WhatIsWrongIsRefused) {
+  const ConfigFile unknown("web-hook-port=1\n");
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"serve", "--config", "/nonexistent/file"},
+           {"serve", "--config", unknown.path()},
+           {"serve", "--webhook-port", "70000"},
+           {"serve", "--tls-min-version", "1.4"},
+           {"serve", "--tls-cert-file", "only.crt"},
+           {"serve", "--log-level", "loud"},
+           {"serve", "--bind-address", "localhost"},
+           {"serve", "--idle-timeout", "-1s"},
+           {"serve", "--nonsense"},
+           {}}) {
+    const auto line = Parse(arguments);
+    ASSERT_FALSE(line) << (arguments.empty() ? "" : arguments.back());
+    EXPECT_EQ(line.error(), 2);
+  }
+  EXPECT_EQ(Parse({"--help"}).error(), 0);
+}
+
+}  // namespace
+}  // namespace berth::server
