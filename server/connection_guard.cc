@@ -41,6 +41,12 @@ std::unordered_map<std::string, Handshake>& Handshakes() {
   return handshakes;
 }
 
+// The sockets of this loop's connections, which trantor does not tell.
+std::unordered_map<const trantor::TcpConnection*, int>& Sockets() {
+  static thread_local std::unordered_map<const trantor::TcpConnection*, int> sockets;
+  return sockets;
+}
+
 std::string_view Reason(int code) {
   switch (code) {
     case 408: return "Request Timeout";
@@ -110,12 +116,22 @@ void ConnectionGuard::OnConnection(const TcpConnectionPtr& connection) {
   // A failed handshake leaves errors behind that trantor would take for the next connection's: now, and after it returns.
   ERR_clear_error();
   connection->getLoop()->queueInLoop([] { ERR_clear_error(); });
-  if (const auto found = Handshakes().find(HandshakeKey(connection->peerAddr(), connection->localAddr().toPort()));
-      found != Handshakes().end()) {
-    connection->getLoop()->invalidateTimer(found->second.deadline);
-    Handshakes().erase(found);
+  const auto handshake = Handshakes().find(HandshakeKey(connection->peerAddr(), connection->localAddr().toPort()));
+  if (handshake != Handshakes().end()) {
+    connection->getLoop()->invalidateTimer(handshake->second.deadline);
+    Sockets()[connection.get()] = handshake->second.fd;
+    Handshakes().erase(handshake);
   }
-  if (!connection->connected()) return;
+  if (!connection->connected()) {
+    // When trantor closes a TLS connection by force it still writes a farewell. If the peer has stopped reading, that write
+    // waits for the socket, and the connection that waits is destroyed: an assertion, and the end of the process. A socket
+    // that is shut down takes no farewell and waits for nothing.
+    if (const auto socket = Sockets().find(connection.get()); socket != Sockets().end()) {
+      ::shutdown(socket->second, SHUT_RDWR);
+      Sockets().erase(socket);
+    }
+    return;
+  }
   connection->setHighWaterMarkCallback(
       [](const TcpConnectionPtr& slow, std::size_t) { slow->getLoop()->queueInLoop([slow] { slow->forceClose(); }); },
       limits_.unsent);
