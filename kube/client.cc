@@ -252,19 +252,22 @@ class Client::Impl {
       call->done(std::unexpected(std::move(error)));
       return;
     }
-    {
-      const std::lock_guard lock(mutex_);
-      if (!shut_) inbox_.push_back(std::move(call));
-    }
-    if (!call) {
-      curl_multi_wakeup(multi_.get());
+    if (!Accept(call)) {
+      --calls_;
+      call->done(std::unexpected(call->Failure(ErrorClass::kRetry, kShuttingDown)));
       return;
     }
-    --calls_;
-    call->done(std::unexpected(call->Failure(ErrorClass::kRetry, kShuttingDown)));
+    curl_multi_wakeup(multi_.get());
   }
 
  private:
+  // Takes the call, unless the client is shut.
+  bool Accept(std::unique_ptr<Call>& call) {
+    const std::lock_guard lock(mutex_);
+    if (!shut_) inbox_.push_back(std::move(call));
+    return !shut_;
+  }
+
   void Run(std::stop_token stop) {
     BlockSignals();
     while (!stop.stop_requested()) {

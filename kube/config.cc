@@ -75,8 +75,8 @@ Result<void> CheckServer(const std::string& server, bool has_credentials) {
 // A kubeconfig that has been parsed; yaml-cpp's exceptions end in LoadKubeconfig.
 class Kubeconfig {
  public:
-  Kubeconfig(YAML::Node root, std::filesystem::path folder)
-      : root_(std::move(root)), folder_(std::move(folder)) {}
+  Kubeconfig(const YAML::Node& root, std::filesystem::path folder)
+      : root_(root), folder_(std::move(folder)) {}
 
   Result<Config> Read() const {
     const std::string current = Text(root_, "current-context");

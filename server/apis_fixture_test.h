@@ -105,7 +105,13 @@ std::uint64_t VersionOf(const Json& event);
 
 class ApisTest : public testing::Test {
  protected:
-  void TearDown() override { live_.RemoveAll(); }
+  // The next test finds neither objects nor watchers.
+  void TearDown() override {
+    live_.RemoveAll();
+    for (const char* resource : {"gadgets", "bigs", "fleetings"}) {
+      EXPECT_TRUE(WaitUntil([&] { return live_.Watchers(resource) == 0; })) << resource;
+    }
+  }
 
   std::optional<HttpResponse> Ask(const std::string& method, const std::string& target,
                                   HeaderLines headers = {}, const std::string& body = {}) const;

@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t kMaxBody = 8 * 1024 * 1024;  // above the framing's bound, so that the framing is what refuses
 constexpr int kRetrySoon = 1;
 
-// Binds and lets go: the port that was free, or why it is not.
-kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t port) {
+// The port that was free, or why it is not. The socket that was bound to it is added to `held`.
+kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t port, std::vector<int>& held) {
   sockaddr_in6 v6{};
   sockaddr_in v4{};
   const bool is_v6 = address.contains(':');
@@ -33,9 +33,9 @@ kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t 
   const int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  held.push_back(fd);
   const bool bound = bind(fd, where, size) == 0 && getsockname(fd, where, &size) == 0;
   const std::string why = std::strerror(errno);
-  close(fd);
   if (!bound) return kube::Terminal("cannot listen on " + address + ":" + std::to_string(port) + ": " + why);
   return ntohs(is_v6 ? v6.sin6_port : v4.sin_port);
 }
@@ -47,7 +47,8 @@ void TakeOverDrogonLog() {
       [](const char* text, std::uint64_t size) {
         std::string_view line(text, size);
         while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
-        log::Debug("drogon", {{"line", line}});
+        const bool ends_the_process = line.contains("Bind address failed");
+        log::Write(ends_the_process ? log::Level::kError : log::Level::kDebug, "drogon", {{"line", line}});
       },
       [] {});
 }
@@ -78,10 +79,17 @@ HttpServer::HttpServer(Settings settings)
                                   .Help("Requests refused before they were handled, by HTTP code: framing, size, time.")
                                   .Register(settings_.registry)) {}
 
+HttpServer::~HttpServer() { std::ranges::for_each(held_ports_, close); }
+
 kube::Result<void> HttpServer::Prepare() {
   for (Listener& listener : listeners_) {
-    const auto port = ProbePort(settings_.bind_address, listener.port);
+    const auto port = ProbePort(settings_.bind_address, listener.port, held_ports_);
     if (!port) return std::unexpected(port.error());
+    // Both would open, and take each other's connections.
+    const auto is_same = [&](const Listener& other) { return &other != &listener && other.port == *port; };
+    if (std::ranges::any_of(listeners_, is_same)) {
+      return kube::Terminal("two listeners on " + settings_.bind_address + ":" + std::to_string(*port));
+    }
     listener.port = *port;
   }
   // OpenSSL skips a cipher suite that it does not know if it knows another one: each is asked for alone.
@@ -144,9 +152,9 @@ void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback 
   }
 }
 
-void HttpServer::Run(std::function<void()> started) {
+void HttpServer::Run(const std::function<void()>& started) {
   Configure();
-  drogon::app().registerBeginningAdvice(std::move(started));
+  drogon::app().registerBeginningAdvice(started);
   drogon::app().run();
 }
 

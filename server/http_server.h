@@ -47,6 +47,7 @@ class HttpServer {
   using Disconnected = std::function<void(const trantor::TcpConnection*)>;
 
   explicit HttpServer(Settings settings);
+  ~HttpServer();
 
   // Before Run() only.
   void Add(Listener listener) { listeners_.push_back(std::move(listener)); }
@@ -57,7 +58,7 @@ class HttpServer {
   const std::vector<Listener>& listeners() const { return listeners_; }
 
   // Serves until Quit(). `started` is called on its thread when the listeners are open.
-  void Run(std::function<void()> started);
+  void Run(const std::function<void()>& started);
 
   // Reads the TLS files again, for new connections. From any thread.
   void ReloadTls();
@@ -75,6 +76,7 @@ class HttpServer {
   prometheus::Counter& shed_;
   ConnectionGuard guard_;
   std::vector<Listener> listeners_;
+  std::vector<int> held_ports_;  // bound, never listening: nobody is given our ports before Drogon opens them
   Disconnected disconnected_;
   std::atomic<bool> draining_ = false;
   std::atomic<std::size_t> in_flight_ = 0;

@@ -20,7 +20,7 @@ class Shutdown : public ServeTest {
 };
 
 TEST_F(Shutdown, IsNotReadyAtOnceButServesOnForTheDelay) {
-  Start({{"shutdown-delay", "2s"}});
+  Start({{"shutdown-delay", "3s"}});
   TlsClient idle = Webhook();
   TlsClient half = Webhook();
   const std::string review = ReadTestData("admission/create.json");

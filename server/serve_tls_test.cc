@@ -80,6 +80,16 @@ TEST(StartRefused, PortInUseIsNamed) {
   ExpectNoStart(pki, {{"health-port", port}}, 1, "127.0.0.1:" + port);
 }
 
+// With SO_REUSEPORT both would open and take each other's connections.
+TEST(StartRefused, TwoListenersOnOnePort) {
+  const Pki pki;
+  BerthProcess first(pki);
+  ASSERT_TRUE(first.listening()) << first.Log();
+  ASSERT_EQ(first.Stop(), 0);
+  const std::string port = std::to_string(first.port("webhook"));
+  ExpectNoStart(pki, {{"webhook-port", port}, {"metrics-port", port}}, 1, "127.0.0.1:" + port);
+}
+
 TEST_F(TlsVersions, Tls12And13AreSpokenByDefault) {
   Start();
   for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {

@@ -361,9 +361,6 @@ bool Client::Readable(std::chrono::milliseconds within) const {
   return poll(&waiting, 1, static_cast<int>(within.count())) > 0;
 }
 
-PlainClient::PlainClient(std::uint16_t port, std::chrono::milliseconds timeout)
-    : Client(port, timeout) {}
-
 TlsContext::TlsContext(const TlsOptions& options)
     : context_(SSL_CTX_new_ex(nullptr, nullptr, TLS_client_method()), SSL_CTX_free) {
   // Old versions need signatures that today's libraries do not offer by themselves.
@@ -493,8 +490,6 @@ std::string BerthProcess::Log() const {
   const std::lock_guard lock(mutex_);
   return log_;
 }
-
-bool BerthProcess::LogContains(std::string_view text) const { return WaitForLog(text, 0ms); }
 
 bool BerthProcess::WaitForLog(std::string_view text, std::chrono::milliseconds within) const {
   std::unique_lock lock(mutex_);

@@ -132,7 +132,8 @@ class Client {
 
 class PlainClient : public Client {
  public:
-  explicit PlainClient(std::uint16_t port, std::chrono::milliseconds timeout = kPatience);
+  explicit PlainClient(std::uint16_t port, std::chrono::milliseconds timeout = kPatience)
+      : Client(port, timeout) {}
 };
 
 struct TlsOptions {
@@ -186,7 +187,7 @@ class BerthProcess {
 
   // Standard error: so far, or as soon as a line has it.
   std::string Log() const;
-  bool LogContains(std::string_view text) const;
+  bool LogContains(std::string_view text) const { return WaitForLog(text, {}); }
   bool WaitForLog(std::string_view text, std::chrono::milliseconds within = kPatience) const;
 
  private:

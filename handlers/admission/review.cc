@@ -80,25 +80,25 @@ Response Response::Deny(kube::Status status) {
   return response;
 }
 
-Response& Response::Add(std::string path, Json value) {
+Response& Response::Add(const std::string& path, Json value) {
   Json operation(jsoncons::json_object_arg);
   operation["op"] = "add";
-  operation["path"] = std::move(path);
+  operation["path"] = path;
   operation["value"] = std::move(value);
   patch_.push_back(std::move(operation));
   return *this;
 }
 
-Response& Response::Replace(std::string path, Json value) {
-  Add(std::move(path), std::move(value));
+Response& Response::Replace(const std::string& path, Json value) {
+  Add(path, std::move(value));
   patch_[patch_.size() - 1]["op"] = "replace";
   return *this;
 }
 
-Response& Response::Remove(std::string path) {
+Response& Response::Remove(const std::string& path) {
   Json operation(jsoncons::json_object_arg);
   operation["op"] = "remove";
-  operation["path"] = std::move(path);
+  operation["path"] = path;
   patch_.push_back(std::move(operation));
   return *this;
 }

@@ -43,9 +43,9 @@ class Response {
   static Response Deny(kube::Status status);
 
   // One JSON Patch operation; `path` is a JSON pointer whose parent exists. Meaningless in a validating webhook.
-  Response& Add(std::string path, Json value);
-  Response& Replace(std::string path, Json value);
-  Response& Remove(std::string path);
+  Response& Add(const std::string& path, Json value);
+  Response& Replace(const std::string& path, Json value);
+  Response& Remove(const std::string& path);
 
   // Shown to the user by kubectl. Cut at 120 bytes; what exceeds 4,096 in all is dropped, as the API server would.
   Response& Warn(std::string_view text);

@@ -92,6 +92,7 @@ void ApiServer::Add(ResourceStore& store) {
 
 void ApiServer::Start() {
   std::vector<const ResourceType*> types;
+  types.reserve(resources_.size());
   for (const auto& [plural, resource] : resources_) types.push_back(&resource.store->type());
   const std::string group = std::string("/apis/") + kGroup;
   const std::string version = std::string("/apis/") + kGroupVersion;
@@ -210,7 +211,7 @@ void ApiServer::Watch(const Exchange& exchange, Resource& resource) {
   }
   const std::uint64_t current = store.version();
   if (watch->after == std::numeric_limits<std::uint64_t>::max()) watch->after = current;
-  if (watch->after.value_or(0) > current) return exchange.Answer(TooLarge(*watch->after, current));
+  if (const auto after = watch->after.value_or(0); after > current) return exchange.Answer(TooLarge(after, current));
   const auto connection = exchange.request->getConnectionPtr().lock();
   // Who left while access was reviewed has been forgotten already.
   if (!connection || !connection->connected()) return;

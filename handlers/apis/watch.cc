@@ -152,7 +152,7 @@ WatchHub::Shard& WatchHub::ShardOf(trantor::EventLoop* loop) {
   if (!shard) {
     shard = std::make_unique<Shard>();
     shard->loop = loop;
-    loop->runEvery(1.0, [this, &shard = *shard] { Sweep(shard); });
+    loop->runEvery(1.0, [this, &made = *shard] { Sweep(made); });
   }
   return *shard;
 }
@@ -161,8 +161,12 @@ void WatchHub::Wake() {
   const std::lock_guard lock(mutex_);
   for (const auto& [loop, shard] : shards_) {
     if (!shard->occupied || shard->scheduled.exchange(true)) continue;
-    loop->queueInLoop([this, &shard = *shard] { Drain(shard); });
+    Schedule(*shard);
   }
+}
+
+void WatchHub::Schedule(Shard& shard) {
+  shard.loop->queueInLoop([this, &shard] { Drain(shard); });
 }
 
 void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
@@ -201,7 +205,7 @@ void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
   // Catching up may have ended the last of the others, and with it the wake-ups.
   shard.occupied = true;
   if (store_.version() > shard.cursor && !shard.scheduled.exchange(true)) {
-    shard.loop->queueInLoop([this, &shard] { Drain(shard); });
+    Schedule(shard);
   }
   connection->sendStream(Pull(std::move(backlog), std::move(opening)));
 }
@@ -306,8 +310,8 @@ void WatchHub::Forget(const trantor::TcpConnection* connection) {
 void WatchHub::Close() {
   const std::lock_guard lock(mutex_);
   for (const auto& [loop, shard] : shards_) {
-    loop->queueInLoop([this, &shard = *shard] {
-      metrics_.watchers.Decrement(static_cast<double>(shard.Walk([](Shard::Watcher& watcher) {
+    loop->queueInLoop([this, &closing = *shard] {
+      metrics_.watchers.Decrement(static_cast<double>(closing.Walk([](Shard::Watcher& watcher) {
         Finish(watcher.connection, "");
         return true;
       })));

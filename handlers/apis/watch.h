@@ -70,6 +70,7 @@ class WatchHub {
 
   Shard& ShardOf(trantor::EventLoop* loop);
   void Wake();
+  void Schedule(Shard& shard);
   void Adopt(const trantor::TcpConnectionPtr& connection);
   void Drain(Shard& shard);
   void Send(Shard& shard, std::span<const Event> events);
