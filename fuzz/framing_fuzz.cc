@@ -1,4 +1,5 @@
-// Whatever the bytes and however they arrive: no crash, and what passes is one plainly framed request.
+// Whatever the bytes and however they arrive: no crash, and what passes is one plainly framed
+// request.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -18,9 +19,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (verdict == RequestFramer::Verdict::kComplete) {
     if (framer.length() > input.size()) std::abort();
-    const std::string passed = framer.rewritten().empty() ? std::string(input.substr(0, framer.length())) : framer.rewritten();
+    const std::string passed = framer.rewritten().empty()
+                                   ? std::string(input.substr(0, framer.length()))
+                                   : framer.rewritten();
     RequestFramer again;
-    if (again.Feed(passed) != RequestFramer::Verdict::kComplete || again.length() != passed.size()) std::abort();
+    if (again.Feed(passed) != RequestFramer::Verdict::kComplete || again.length() != passed.size())
+      std::abort();
   }
   return 0;
 }

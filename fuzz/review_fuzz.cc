@@ -9,6 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto parsed = document.Parse({reinterpret_cast<const char*>(data), size});
   if (!parsed) return 0;
   const auto request = berth::admission::Decode(*parsed);
-  if (request) static_cast<void>(berth::admission::Response::Allow().Warn(request->name).ToJson(request->uid));
+  if (request)
+    static_cast<void>(berth::admission::Response::Allow().Warn(request->name).ToJson(request->uid));
   return 0;
 }

@@ -10,8 +10,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace berth;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto labels = apis::Selector::ParseLabels(text)) labels->MatchesLabels({{"a", "b"}});
-  if (const auto fields = apis::Selector::ParseFields(text, {"status.phase"})) fields->MatchesFields({});
+  if (const auto fields = apis::Selector::ParseFields(text, {"status.phase"}))
+    fields->MatchesFields({});
   apis::NegotiateForm(text);
-  if (const auto cidr = ipam::Cidr::Parse(text); cidr && cidr->Canonical().ToString().empty()) __builtin_trap();
+  if (const auto cidr = ipam::Cidr::Parse(text); cidr && cidr->Canonical().ToString().empty())
+    __builtin_trap();
   return 0;
 }

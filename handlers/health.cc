@@ -15,16 +15,19 @@ bool Health::ready() const {
 void Health::Serve(const drogon::HttpRequestPtr& request, http::Callback callback) const {
   const std::string& path = request->path();
   const bool readiness = path == "/readyz";
-  if (!readiness && path != "/livez" && path != "/healthz") return callback(http::Respond(http::NoSuchPath()));
-  if (request->method() != drogon::Get) return callback(http::Respond(kube::MethodNotAllowed("", path, request->methodString())));
+  if (!readiness && path != "/livez" && path != "/healthz")
+    return callback(http::Respond(http::NoSuchPath()));
+  if (request->method() != drogon::Get)
+    return callback(http::Respond(kube::MethodNotAllowed("", path, request->methodString())));
   const bool ok = !readiness || ready();
   std::string body = ok ? "ok" : "";
   if (!ok || request->parameters().contains("verbose")) {
     body.clear();
     if (readiness) {
       for (const auto& condition : conditions_) {
-        body += condition->holds() ? "[+]" + condition->name() + " ok\n"
-                                   : "[-]" + condition->name() + " failed: " + condition->why() + "\n";
+        body += condition->holds()
+                    ? "[+]" + condition->name() + " ok\n"
+                    : "[-]" + condition->name() + " failed: " + condition->why() + "\n";
       }
     } else {
       body += "[+]ping ok\n";

@@ -10,8 +10,9 @@
 
 namespace berth::health {
 
-// What the kubelet asks. /livez and /healthz say that the process answers; /readyz that it should get traffic: every
-// condition holds and it is not shutting down. ?verbose lists them as an API server does. Thread-safe once serving.
+// What the kubelet asks. /livez and /healthz say that the process answers; /readyz that it should
+// get traffic: every condition holds and it is not shutting down. ?verbose lists them as an API
+// server does. Thread-safe once serving.
 class Health {
  public:
   // One condition of readiness; `why` is shown while it does not hold.

@@ -27,7 +27,10 @@ drogon::HttpResponsePtr Respond(const kube::Status& status) {
 }
 
 kube::Status NoSuchPath() {
-  return {.code = 404, .reason = "NotFound", .message = "the server could not find the requested resource", .details = {}};
+  return {.code = 404,
+          .reason = "NotFound",
+          .message = "the server could not find the requested resource",
+          .details = {}};
 }
 
 std::vector<std::string> Values(const drogon::HttpRequestPtr& request, const std::string& name) {
@@ -48,6 +51,8 @@ std::string RequestId(const drogon::HttpRequestPtr& request) {
   return drogon::utils::getUuid();
 }
 
-std::string_view RawPath(const drogon::HttpRequestPtr& request) { return request->getOriginalPath(); }
+std::string_view RawPath(const drogon::HttpRequestPtr& request) {
+  return request->getOriginalPath();
+}
 
 }  // namespace berth::http

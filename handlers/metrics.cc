@@ -4,7 +4,8 @@
 
 namespace berth::metrics {
 
-void Serve(const prometheus::Registry& registry, const drogon::HttpRequestPtr& request, http::Callback callback) {
+void Serve(const prometheus::Registry& registry, const drogon::HttpRequestPtr& request,
+           http::Callback callback) {
   if (request->path() != "/metrics") return callback(http::Respond(http::NoSuchPath()));
   if (request->method() != drogon::Get) {
     return callback(http::Respond(kube::MethodNotAllowed("", "/metrics", request->methodString())));

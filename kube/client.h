@@ -32,8 +32,8 @@ struct Response {
 // answer is kAmbiguous, and is never sent twice by the client itself; a call that was not sent is
 // kRetry. Errors hold no credentials, headers or bodies.
 // Thread-safe. `done` is called exactly once, on the client's thread: it must not block and should
-// post elsewhere at once. Only a call that is refused because kMaxCalls are waiting (kThrottled), or after
-// Shutdown, is answered by Send itself, on the caller's thread.
+// post elsewhere at once. Only a call that is refused because kMaxCalls are waiting (kThrottled),
+// or after Shutdown, is answered by Send itself, on the caller's thread.
 class Client {
  public:
   using Done = std::function<void(Result<Response>)>;

@@ -6,6 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${BERTH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth}
 jobs=$(nproc)
 export CCACHE_DIR=${CCACHE_DIR:-$cache/ccache} CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-4G}
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
 mkdir -p "$cache"
 
 say() { printf '\033[1m==>\033[0m %s\n' "$*"; }

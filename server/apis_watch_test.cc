@@ -320,6 +320,20 @@ TEST_F(ApisWatch, WhatIsSentAfterTheRequestChangesNothing) {
   }
 }
 
+TEST_F(ApisWatch, GarbageInTheSameSegmentChangesNothing) {
+  live_.gadgets.Put(Gadget("a", "g1", 1));
+  auto client = live_.Connect();
+  client.Send(Get(kGadgets + "?watch=true", kAdmin) + "garbage\r\n\r\n");
+  ASSERT_EQ(Code(client.ReadHead()), 200);
+  EXPECT_TRUE(client.ReadLine());
+  for (int i = 2; i < 5; ++i) {
+    live_.gadgets.Put(Gadget("a", "g1", i));
+    const auto line = client.ReadLine();
+    ASSERT_TRUE(line) << client.error();
+    EXPECT_EQ(Json::parse(*line)["object"]["spec"]["size"], i);
+  }
+}
+
 TEST_F(ApisWatch, TheGaugeFollowsThoseWhoComeAndGo) {
   ASSERT_TRUE(WaitUntil([&] { return live_.Watchers("gadgets") == 0; }));
   {

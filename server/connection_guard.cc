@@ -30,8 +30,8 @@ struct Handshake {
   trantor::TimerId deadline;
 };
 
-// Handshakes under way on this loop, by their addresses. The socket is known here and not to trantor's callers, the
-// connection's end only to them: the addresses are what both have.
+// Handshakes under way on this loop, by their addresses. The socket is known here and not to
+// trantor's callers, the connection's end only to them: the addresses are what both have.
 std::string HandshakeKey(const trantor::InetAddress& peer, std::uint16_t local_port) {
   return peer.toIpPort() + " " + std::to_string(local_port);
 }
@@ -49,24 +49,37 @@ std::unordered_map<const trantor::TcpConnection*, int>& Sockets() {
 
 std::string_view Reason(int code) {
   switch (code) {
-    case 408: return "Request Timeout";
-    case 413: return "Content Too Large";
-    case 414: return "URI Too Long";
-    case 417: return "Expectation Failed";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 501: return "Not Implemented";
-    case 505: return "HTTP Version Not Supported";
-    default: return "Bad Request";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 417:
+      return "Expectation Failed";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 501:
+      return "Not Implemented";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Bad Request";
   }
 }
 
 std::string StatusReason(int code) {
   switch (code) {
-    case 408: return "Timeout";
-    case 413: return "RequestEntityTooLarge";
-    case 429: return "TooManyRequests";
-    default: return "BadRequest";
+    case 408:
+      return "Timeout";
+    case 413:
+      return "RequestEntityTooLarge";
+    case 429:
+      return "TooManyRequests";
+    default:
+      return "BadRequest";
   }
 }
 
@@ -99,10 +112,12 @@ void ConnectionGuard::OnAccept(int fd) const {
       getsockname(fd, reinterpret_cast<sockaddr*>(&local), &local_size) != 0) {
     return;
   }
-  const trantor::InetAddress address = peer.sin6_family == AF_INET6
-                                           ? trantor::InetAddress(peer)
-                                           : trantor::InetAddress(reinterpret_cast<const sockaddr_in&>(peer));
-  const std::string key = HandshakeKey(address, ntohs(local.sin6_port));  // at the same place in both families
+  const trantor::InetAddress address =
+      peer.sin6_family == AF_INET6
+          ? trantor::InetAddress(peer)
+          : trantor::InetAddress(reinterpret_cast<const sockaddr_in&>(peer));
+  const std::string key =
+      HandshakeKey(address, ntohs(local.sin6_port));  // at the same place in both families
   const auto deadline = loop->runAfter(limits_.handshake, [key] {
     const auto found = Handshakes().find(key);
     if (found == Handshakes().end()) return;
@@ -113,19 +128,22 @@ void ConnectionGuard::OnAccept(int fd) const {
 }
 
 void ConnectionGuard::OnConnection(const TcpConnectionPtr& connection) {
-  // A failed handshake leaves errors behind that trantor would take for the next connection's: now, and after it returns.
+  // A failed handshake leaves errors behind that trantor would take for the next connection's: now,
+  // and after it returns.
   ERR_clear_error();
   connection->getLoop()->queueInLoop([] { ERR_clear_error(); });
-  const auto handshake = Handshakes().find(HandshakeKey(connection->peerAddr(), connection->localAddr().toPort()));
+  const auto handshake =
+      Handshakes().find(HandshakeKey(connection->peerAddr(), connection->localAddr().toPort()));
   if (handshake != Handshakes().end()) {
     connection->getLoop()->invalidateTimer(handshake->second.deadline);
     Sockets()[connection.get()] = handshake->second.fd;
     Handshakes().erase(handshake);
   }
   if (!connection->connected()) {
-    // When trantor closes a TLS connection by force it still writes a farewell. If the peer has stopped reading, that write
-    // waits for the socket, and the connection that waits is destroyed: an assertion, and the end of the process. A socket
-    // that is shut down takes no farewell and waits for nothing.
+    // When trantor closes a TLS connection by force it still writes a farewell. If the peer has
+    // stopped reading, that write waits for the socket, and the connection that waits is destroyed:
+    // an assertion, and the end of the process. A socket that is shut down takes no farewell and
+    // waits for nothing.
     if (const auto socket = Sockets().find(connection.get()); socket != Sockets().end()) {
       ::shutdown(socket->second, SHUT_RDWR);
       Sockets().erase(socket);
@@ -133,12 +151,16 @@ void ConnectionGuard::OnConnection(const TcpConnectionPtr& connection) {
     return;
   }
   connection->setHighWaterMarkCallback(
-      [](const TcpConnectionPtr& slow, std::size_t) { slow->getLoop()->queueInLoop([slow] { slow->forceClose(); }); },
+      [](const TcpConnectionPtr& slow, std::size_t) {
+        slow->getLoop()->queueInLoop([slow] { slow->forceClose(); });
+      },
       limits_.unsent);
-  auto state = std::make_shared<State>(limits_.framing, ReceiveCallback::Of(connection), &half_received_);
-  connection->setRecvMsgCallback([this, state = std::move(state)](const TcpConnectionPtr& sender, trantor::MsgBuffer* input) {
-    OnBytes(*state, sender, input);
-  });
+  auto state =
+      std::make_shared<State>(limits_.framing, ReceiveCallback::Of(connection), &half_received_);
+  connection->setRecvMsgCallback(
+      [this, state = std::move(state)](const TcpConnectionPtr& sender, trantor::MsgBuffer* input) {
+        OnBytes(*state, sender, input);
+      });
 }
 
 void ConnectionGuard::Hold(State& state, std::size_t bytes) {
@@ -157,7 +179,8 @@ void ConnectionGuard::StartDeadline(State& state, const TcpConnectionPtr& connec
       });
 }
 
-void ConnectionGuard::OnBytes(State& state, const TcpConnectionPtr& connection, trantor::MsgBuffer* input) {
+void ConnectionGuard::OnBytes(State& state, const TcpConnectionPtr& connection,
+                              trantor::MsgBuffer* input) {
   while (input->readableBytes() > 0) {
     if (state.refused) return input->retrieveAll();
     switch (state.framer.Feed({input->peek(), input->readableBytes()})) {
@@ -165,22 +188,33 @@ void ConnectionGuard::OnBytes(State& state, const TcpConnectionPtr& connection, 
         Refuse(state, connection, state.framer.refusal_code(), state.framer.refusal());
         break;
       case RequestFramer::Verdict::kNeedMore:
-        if (state.framer.TakeExpectContinue()) connection->send("HTTP/1.1 100 Continue\r\n\r\n", 25);
+        if (state.framer.TakeExpectContinue())
+          connection->send("HTTP/1.1 100 Continue\r\n\r\n", 25);
         StartDeadline(state, connection);
         Hold(state, input->readableBytes());
-        if (half_received_ > limits_.half_received) Refuse(state, connection, 429, "too much is being received at once");
+        if (half_received_ > limits_.half_received)
+          Refuse(state, connection, 429, "too much is being received at once");
         return;
       case RequestFramer::Verdict::kComplete: {
-        if (state.deadline != 0) connection->getLoop()->invalidateTimer(std::exchange(state.deadline, 0));
+        if (state.deadline != 0)
+          connection->getLoop()->invalidateTimer(std::exchange(state.deadline, 0));
         Hold(state, 0);
         PassOn(state, connection, input);
-        break;
+        if (input->readableBytes() == 0) return;
+        // What follows waits for the next turn of the loop: by then a stream has taken the
+        // connection over.
+        connection->getLoop()->queueInLoop([weak = std::weak_ptr(connection), input] {
+          if (const auto next = weak.lock(); next && next->connected())
+            ReceiveCallback::Of(next)(next, input);
+        });
+        return;
       }
     }
   }
 }
 
-void ConnectionGuard::PassOn(State& state, const TcpConnectionPtr& connection, trantor::MsgBuffer* input) {
+void ConnectionGuard::PassOn(State& state, const TcpConnectionPtr& connection,
+                             trantor::MsgBuffer* input) {
   const std::size_t length = state.framer.length();
   const std::string rewritten = state.framer.TakeRewritten();
   state.framer.Reset();
@@ -199,13 +233,16 @@ void ConnectionGuard::PassOn(State& state, const TcpConnectionPtr& connection, t
   state.to_drogon(connection, &request);
 }
 
-void ConnectionGuard::Refuse(State& state, const TcpConnectionPtr& connection, int code, std::string_view why) {
+void ConnectionGuard::Refuse(State& state, const TcpConnectionPtr& connection, int code,
+                             std::string_view why) {
   if (state.refused) return;
   state.refused = true;
   Hold(state, 0);
   refused_.Add({{"code", std::to_string(code)}}).Increment();
-  log::Debug("request refused", {{"peer", connection->peerAddr().toIp()}, {"code", code}, {"error", why}});
-  const std::string body = kube::ToJson({.code = code, .reason = StatusReason(code), .message = std::string(why), .details = {}});
+  log::Debug("request refused",
+             {{"peer", connection->peerAddr().toIp()}, {"code", code}, {"error", why}});
+  const std::string body = kube::ToJson(
+      {.code = code, .reason = StatusReason(code), .message = std::string(why), .details = {}});
   std::string answer = "HTTP/1.1 " + std::to_string(code) + " " + std::string(Reason(code)) +
                        "\r\nContent-Type: application/json\r\nConnection: close\r\n";
   if (code == 429) answer += "Retry-After: 1\r\n";

@@ -14,8 +14,8 @@ constexpr std::size_t kMaxChunkLine = 256;
 char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
 
 bool EqualsIgnoreCase(std::string_view a, std::string_view lower) {
-  return a.size() == lower.size() &&
-         std::equal(a.begin(), a.end(), lower.begin(), [](char x, char y) { return Lower(x) == y; });
+  return a.size() == lower.size() && std::equal(a.begin(), a.end(), lower.begin(),
+                                                [](char x, char y) { return Lower(x) == y; });
 }
 
 constexpr std::array<bool, 256> MakeTokenTable() {
@@ -30,7 +30,8 @@ constexpr std::array<bool, 256> MakeTokenTable() {
 constexpr std::array<bool, 256> kToken = MakeTokenTable();
 
 bool IsToken(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return kToken[static_cast<unsigned char>(c)]; });
+  return !text.empty() &&
+         std::ranges::all_of(text, [](char c) { return kToken[static_cast<unsigned char>(c)]; });
 }
 
 bool IsVisible(char c) { return c > 0x20 && c < 0x7f; }
@@ -97,7 +98,8 @@ RequestFramer::Verdict RequestFramer::ReadHeader(std::string_view input) {
   const std::size_t end = input.find("\r\n\r\n", from);
   scanned_ = input.size();
   if (end == std::string_view::npos) {
-    if (input.size() > limits_.header_bytes) return Refuse(431, "the request's headers are too large");
+    if (input.size() > limits_.header_bytes)
+      return Refuse(431, "the request's headers are too large");
     return Verdict::kNeedMore;
   }
   header_end_ = end + 4;
@@ -122,12 +124,14 @@ bool RequestFramer::ReadRequestLine(std::string_view line) {
   const auto bad = [this](int code, std::string_view why) { return Refuse(code, why), false; };
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
-  if (first == std::string_view::npos || first == last) return bad(400, "the request line is malformed");
+  if (first == std::string_view::npos || first == last)
+    return bad(400, "the request line is malformed");
   const std::string_view method = line.substr(0, first);
   const std::string_view target = line.substr(first + 1, last - first - 1);
   const std::string_view version = line.substr(last + 1);
   if (!IsToken(method)) return bad(400, "the request line is malformed");
-  if (version != "HTTP/1.1" && version != "HTTP/1.0") return bad(505, "only HTTP/1.1 is spoken here");
+  if (version != "HTTP/1.1" && version != "HTTP/1.0")
+    return bad(505, "only HTTP/1.1 is spoken here");
   if (!IsKnownMethod(method)) return bad(501, "the method is not known");
   if (target.size() > limits_.target_bytes) return bad(414, "the request target is too long");
   if (target.empty() || target.front() != '/' || !std::ranges::all_of(target, IsVisible)) {
@@ -153,8 +157,10 @@ bool RequestFramer::ReadHeaderLine(std::string_view line) {
 
   if (EqualsIgnoreCase(name, "content-length")) {
     if (repeated) return bad(400, "Content-Length is given twice");
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), content_length_);
-    if (value.empty() || value.size() > 15 || error != std::errc{} || end != value.data() + value.size()) {
+    const auto [end, error] =
+        std::from_chars(value.data(), value.data() + value.size(), content_length_);
+    if (value.empty() || value.size() > 15 || error != std::errc{} ||
+        end != value.data() + value.size()) {
       return bad(400, "Content-Length is not a number");
     }
     if (content_length_ > limits_.body_bytes) return bad(413, "the body is too large");
@@ -180,7 +186,8 @@ bool RequestFramer::ReadHeaderLine(std::string_view line) {
 }
 
 bool RequestFramer::CheckSemantics() {
-  if (chunked_ && has_length_) return Refuse(400, "Content-Length and Transfer-Encoding together"), false;
+  if (chunked_ && has_length_)
+    return Refuse(400, "Content-Length and Transfer-Encoding together"), false;
   if (chunked_ && http_1_0_) return Refuse(400, "Transfer-Encoding in an HTTP/1.0 request"), false;
   if (!has_host_ && !http_1_0_) return Refuse(400, "the Host header is missing"), false;
   if (!chunked_ && content_length_ == 0) expect_continue_ = false;
@@ -197,7 +204,8 @@ bool RequestFramer::ReadChunkSize(std::string_view line) {
   const std::string_view digits = Trim(line.substr(0, line.find(';')));
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size, 16);
-  if (digits.empty() || digits.size() > 8 || error != std::errc{} || end != digits.data() + digits.size()) {
+  if (digits.empty() || digits.size() > 8 || error != std::errc{} ||
+      end != digits.data() + digits.size()) {
     return Refuse(400, "a chunk's size is malformed"), false;
   }
   if (body_.size() + size > limits_.body_bytes) return Refuse(413, "the body is too large"), false;
@@ -207,7 +215,8 @@ bool RequestFramer::ReadChunkSize(std::string_view line) {
 }
 
 RequestFramer::Verdict RequestFramer::ReadChunks(std::string_view input) {
-  // Framing may not cost more than a body's worth: one-byte chunks with long extensions are an attack, not a request.
+  // Framing may not cost more than a body's worth: one-byte chunks with long extensions are an
+  // attack, not a request.
   const std::size_t most = header_end_ + 2 * limits_.body_bytes;
   while (true) {
     if (phase_ == Phase::kChunkData) {
@@ -216,13 +225,16 @@ RequestFramer::Verdict RequestFramer::ReadChunks(std::string_view input) {
       scanned_ += take;
       chunk_left_ -= take;
       if (chunk_left_ > 0 || input.size() - scanned_ < kLineEnd.size()) return Verdict::kNeedMore;
-      if (input.substr(scanned_, kLineEnd.size()) != kLineEnd) return Refuse(400, "a chunk's end is malformed");
+      if (input.substr(scanned_, kLineEnd.size()) != kLineEnd)
+        return Refuse(400, "a chunk's end is malformed");
       scanned_ += kLineEnd.size();
       phase_ = Phase::kChunkSize;
     }
     const std::size_t line_end = input.find(kLineEnd, scanned_);
-    const std::size_t line_size = (line_end == std::string_view::npos ? input.size() : line_end) - scanned_;
-    if (line_size > kMaxChunkLine || scanned_ > most) return Refuse(400, "a chunk's size line is too long");
+    const std::size_t line_size =
+        (line_end == std::string_view::npos ? input.size() : line_end) - scanned_;
+    if (line_size > kMaxChunkLine || scanned_ > most)
+      return Refuse(400, "a chunk's size line is too long");
     if (line_end == std::string_view::npos) return Verdict::kNeedMore;
     const std::string_view line = input.substr(scanned_, line_size);
     scanned_ = line_end + kLineEnd.size();
@@ -257,7 +269,8 @@ void RequestFramer::Rewrite(std::string_view input) {
     const std::size_t colon = line.find(':');
     headers.push_back({line.substr(0, colon), Trim(line.substr(colon + 1))});
   }
-  const std::string_view body = chunked_ ? std::string_view(body_) : input.substr(header_end_, content_length_);
+  const std::string_view body =
+      chunked_ ? std::string_view(body_) : input.substr(header_end_, content_length_);
 
   rewritten_.reserve(header_end_ + body.size() + 32);
   rewritten_.assign(request_line);
@@ -272,7 +285,8 @@ void RequestFramer::Rewrite(std::string_view input) {
     }
     rewritten_.append(name).append(": ").append(value);
     for (std::size_t j = i + 1; j < headers.size(); ++j) {
-      if (name_hashes_[j] == name_hashes_[i]) rewritten_.append(1, kHeaderSeparator).append(headers[j].value);
+      if (name_hashes_[j] == name_hashes_[i])
+        rewritten_.append(1, kHeaderSeparator).append(headers[j].value);
     }
     rewritten_.append(kLineEnd);
   }

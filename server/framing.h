@@ -5,8 +5,9 @@
 #include <string_view>
 #include <vector>
 
-// Strict HTTP/1.1 framing in front of Drogon's parser, which trusts its input too far (docs/drogon.md): what passes here
-// is one whole, plainly framed request; everything else is refused with an answer. No I/O, no clock.
+// Strict HTTP/1.1 framing in front of Drogon's parser, which trusts its input too far
+// (docs/drogon.md): what passes here is one whole, plainly framed request; everything else is
+// refused with an answer. No I/O, no clock.
 namespace berth::server {
 
 struct FramingLimits {
@@ -16,7 +17,8 @@ struct FramingLimits {
   std::size_t body_bytes = 7 * 1024 * 1024;
 };
 
-// Repeated headers are joined with this byte, which no header value may contain; Drogon would keep only the first.
+// Repeated headers are joined with this byte, which no header value may contain; Drogon would keep
+// only the first.
 inline constexpr char kHeaderSeparator = '\x1f';
 
 class RequestFramer {
@@ -25,12 +27,13 @@ class RequestFramer {
 
   explicit RequestFramer(FramingLimits limits = {}) : limits_(limits) {}
 
-  // `input` holds all bytes received since the start of the current request, so it begins with what the previous call
-  // saw. Each byte is examined once over all calls. After kComplete, Reset() before the next request.
+  // `input` holds all bytes received since the start of the current request, so it begins with what
+  // the previous call saw. Each byte is examined once over all calls. After kComplete, Reset()
+  // before the next request.
   Verdict Feed(std::string_view input);
 
-  // Of a complete request: how many bytes of the input it took, and what to pass on: the input's own bytes when
-  // rewritten() is empty.
+  // Of a complete request: how many bytes of the input it took, and what to pass on: the input's
+  // own bytes when rewritten() is empty.
   std::size_t length() const { return length_; }
   const std::string& rewritten() const { return rewritten_; }
   std::string TakeRewritten() { return std::move(rewritten_); }

@@ -12,10 +12,6 @@ constexpr double kTick = 0.5;  // seconds
 
 runtime::TimePoint Now() { return std::chrono::steady_clock::now(); }
 
-std::int64_t WallSeconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 }  // namespace
 
 Housekeeping::Housekeeping(apis::LiveCollection& queues) : queues_(queues) {}
@@ -42,10 +38,11 @@ void Housekeeping::Stop() {
 void Housekeeping::Work() {
   while (const auto name = queue_.Get(Now())) {
     chores_.at(*name).chore([this, name = *name](std::string error) {
-      thread_.getLoop()->queueInLoop([this, name, error = std::move(error)] { Finish(name, error); });
+      thread_.getLoop()->queueInLoop(
+          [this, name, error = std::move(error)] { Finish(name, error); });
     });
   }
-  apis::PublishWorkQueue(queues_, queue_.name(), queue_.Stats(), Now(), WallSeconds());
+  apis::PublishWorkQueue(queues_, queue_.name(), queue_.Stats(), origin_);
 }
 
 void Housekeeping::Finish(const std::string& name, const std::string& error) {

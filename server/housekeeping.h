@@ -12,8 +12,9 @@
 
 namespace berth::server {
 
-// The server's own chores on the control thread, worked off a work queue like any controller's keys: each comes again after
-// its period, and sooner, with back-off, after it failed. `kubectl get workqueues` shows the queue.
+// The server's own chores on the control thread, worked off a work queue like any controller's
+// keys: each comes again after its period, and sooner, with back-off, after it failed. `kubectl get
+// workqueues` shows the queue.
 class Housekeeping {
  public:
   // Tells how a chore ended: "" or what went wrong. From any thread, once.
@@ -41,6 +42,8 @@ class Housekeeping {
   void Finish(const std::string& name, const std::string& error);
 
   apis::LiveCollection& queues_;
+  const std::chrono::system_clock::time_point origin_ =
+      std::chrono::system_clock::now() - std::chrono::steady_clock::now().time_since_epoch();
   runtime::WorkQueue queue_{"housekeeping"};
   std::map<std::string, Entry> chores_;
   trantor::EventLoopThread thread_{"control"};

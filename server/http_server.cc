@@ -15,11 +15,13 @@
 namespace berth::server {
 namespace {
 
-constexpr std::size_t kMaxBody = 8 * 1024 * 1024;  // above the framing's bound, so that the framing is what refuses
+constexpr std::size_t kMaxBody =
+    8 * 1024 * 1024;  // above the framing's bound, so that the framing is what refuses
 constexpr int kRetrySoon = 1;
 
 // The port that was free, or why it is not. The socket that was bound to it is added to `held`.
-kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t port, std::vector<int>& held) {
+kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t port,
+                                      std::vector<int>& held) {
   sockaddr_in6 v6{};
   sockaddr_in v4{};
   const bool is_v6 = address.contains(':');
@@ -27,7 +29,8 @@ kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t 
   v6.sin6_port = htons(port);
   v4.sin_family = AF_INET;
   v4.sin_port = htons(port);
-  inet_pton(is_v6 ? AF_INET6 : AF_INET, address.c_str(), is_v6 ? static_cast<void*>(&v6.sin6_addr) : &v4.sin_addr);
+  inet_pton(is_v6 ? AF_INET6 : AF_INET, address.c_str(),
+            is_v6 ? static_cast<void*>(&v6.sin6_addr) : &v4.sin_addr);
   auto* where = is_v6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
   socklen_t size = is_v6 ? sizeof v6 : sizeof v4;
   const int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -36,7 +39,8 @@ kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t 
   held.push_back(fd);
   const bool bound = bind(fd, where, size) == 0 && getsockname(fd, where, &size) == 0;
   const std::string why = std::strerror(errno);
-  if (!bound) return kube::Terminal("cannot listen on " + address + ":" + std::to_string(port) + ": " + why);
+  if (!bound)
+    return kube::Terminal("cannot listen on " + address + ":" + std::to_string(port) + ": " + why);
   return ntohs(is_v6 ? v6.sin6_port : v4.sin_port);
 }
 
@@ -48,12 +52,14 @@ void TakeOverDrogonLog() {
         std::string_view line(text, size);
         while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.remove_suffix(1);
         const bool ends_the_process = line.contains("Bind address failed");
-        log::Write(ends_the_process ? log::Level::kError : log::Level::kDebug, "drogon", {{"line", line}});
+        log::Write(ends_the_process ? log::Level::kError : log::Level::kDebug, "drogon",
+                   {{"line", line}});
       },
       [] {});
 }
 
-// Counts a request for as long as anybody holds its callback: the answer may be given up, the count must not.
+// Counts a request for as long as anybody holds its callback: the answer may be given up, the count
+// must not.
 class InFlight {
  public:
   explicit InFlight(std::atomic<std::size_t>& count) : count_(count) { ++count_; }
@@ -74,10 +80,12 @@ HttpServer::HttpServer(Settings settings)
                 .Help("Requests answered 429 because too many were being served.")
                 .Register(settings_.registry)
                 .Add({})),
-      guard_(settings_.guard, prometheus::BuildCounter()
-                                  .Name("berth_http_requests_refused_total")
-                                  .Help("Requests refused before they were handled, by HTTP code: framing, size, time.")
-                                  .Register(settings_.registry)) {}
+      guard_(
+          settings_.guard,
+          prometheus::BuildCounter()
+              .Name("berth_http_requests_refused_total")
+              .Help("Requests refused before they were handled, by HTTP code: framing, size, time.")
+              .Register(settings_.registry)) {}
 
 HttpServer::~HttpServer() { std::ranges::for_each(held_ports_, close); }
 
@@ -86,15 +94,20 @@ kube::Result<void> HttpServer::Prepare() {
     const auto port = ProbePort(settings_.bind_address, listener.port, held_ports_);
     if (!port) return std::unexpected(port.error());
     // Both would open, and take each other's connections.
-    const auto is_same = [&](const Listener& other) { return &other != &listener && other.port == *port; };
+    const auto is_same = [&](const Listener& other) {
+      return &other != &listener && other.port == *port;
+    };
     if (std::ranges::any_of(listeners_, is_same)) {
-      return kube::Terminal("two listeners on " + settings_.bind_address + ":" + std::to_string(*port));
+      return kube::Terminal("two listeners on " + settings_.bind_address + ":" +
+                            std::to_string(*port));
     }
     listener.port = *port;
   }
-  // OpenSSL skips a cipher suite that it does not know if it knows another one: each is asked for alone.
+  // OpenSSL skips a cipher suite that it does not know if it knows another one: each is asked for
+  // alone.
   for (const std::string& suite : settings_.tls.cipher_suites) {
-    if (auto known = CheckCommands(Commands({.cipher_suites = {suite}, .client_ca = {}})); !known) return known;
+    if (auto known = CheckCommands(Commands({.cipher_suites = {suite}, .client_ca = {}})); !known)
+      return known;
   }
   return CheckCommands(Commands(settings_.tls));
 }
@@ -107,8 +120,11 @@ void HttpServer::Configure() {
   for (const Listener& listener : listeners_) {
     const bool tls = listener.tls != Listener::Tls::kNone;
     const TlsCommands commands =
-        tls ? Commands(listener.tls == Listener::Tls::kClientCertificates ? settings_.tls : without_clients) : TlsCommands{};
-    app.addListener(settings_.bind_address, listener.port, tls, settings_.tls_pair, settings_.tls_pair, false, commands);
+        tls ? Commands(listener.tls == Listener::Tls::kClientCertificates ? settings_.tls
+                                                                          : without_clients)
+            : TlsCommands{};
+    app.addListener(settings_.bind_address, listener.port, tls, settings_.tls_pair,
+                    settings_.tls_pair, false, commands);
   }
   app.setThreadNum(settings_.io_threads)
       .setMaxConnectionNum(settings_.max_connections)
@@ -127,11 +143,13 @@ void HttpServer::Configure() {
     guard_.OnConnection(connection);
     if (!connection->connected() && disconnected_) disconnected_(connection.get());
   });
-  app.registerPreRoutingAdvice([this](const drogon::HttpRequestPtr& request, drogon::AdviceCallback&& answer,
-                                      drogon::AdviceChainCallback&&) { Dispatch(request, std::move(answer)); });
-  app.registerPreSendingAdvice([this](const drogon::HttpRequestPtr&, const drogon::HttpResponsePtr& response) {
-    if (draining_) response->setCloseConnection(true);
-  });
+  app.registerPreRoutingAdvice(
+      [this](const drogon::HttpRequestPtr& request, drogon::AdviceCallback&& answer,
+             drogon::AdviceChainCallback&&) { Dispatch(request, std::move(answer)); });
+  app.registerPreSendingAdvice(
+      [this](const drogon::HttpRequestPtr&, const drogon::HttpResponsePtr& response) {
+        if (draining_) response->setCloseConnection(true);
+      });
 }
 
 void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback callback) {
@@ -144,10 +162,12 @@ void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback 
   }
   // The boundary where a library's exceptions end: nothing of ours throws.
   try {
-    listener->handler(request, [callback, token = std::make_shared<InFlight>(in_flight_)](
-                                   const drogon::HttpResponsePtr& response) { callback(response); });
+    listener->handler(request,
+                      [callback, token = std::make_shared<InFlight>(in_flight_)](
+                          const drogon::HttpResponsePtr& response) { callback(response); });
   } catch (const std::exception& error) {
-    log::Error("a handler failed", {{"listener", listener->name}, {"path", request->path()}, {"error", error.what()}});
+    log::Error("a handler failed",
+               {{"listener", listener->name}, {"path", request->path()}, {"error", error.what()}});
     callback(http::Respond(kube::InternalError("the request could not be handled")));
   }
 }

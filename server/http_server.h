@@ -28,8 +28,8 @@ struct Listener {
   http::Handler handler;
 };
 
-// Drogon as we use it: several listeners, one handler each, strict framing in front, nothing of its own routing, files or
-// banners. There can be one a process.
+// Drogon as we use it: several listeners, one handler each, strict framing in front, nothing of its
+// own routing, files or banners. There can be one a process.
 class HttpServer {
  public:
   struct Settings {
@@ -39,9 +39,9 @@ class HttpServer {
     std::size_t max_connections = 20'000;
     std::chrono::seconds idle_timeout{120};
     ConnectionGuard::Limits guard;
-    TlsSettings tls;                  // client_ca is used by listeners with kClientCertificates
-    std::filesystem::path tls_pair;   // certificate and key in one file
-    std::filesystem::path scratch;    // an empty directory of ours
+    TlsSettings tls;                 // client_ca is used by listeners with kClientCertificates
+    std::filesystem::path tls_pair;  // certificate and key in one file
+    std::filesystem::path scratch;   // an empty directory of ours
     prometheus::Registry& registry;
   };
   using Disconnected = std::function<void(const trantor::TcpConnection*)>;
@@ -53,7 +53,8 @@ class HttpServer {
   void Add(Listener listener) { listeners_.push_back(std::move(listener)); }
   void OnDisconnect(Disconnected disconnected) { disconnected_ = std::move(disconnected); }
 
-  // Finds free ports where asked to, checks that the others are free and that the TLS settings are understood.
+  // Finds free ports where asked to, checks that the others are free and that the TLS settings are
+  // understood.
   kube::Result<void> Prepare();
   const std::vector<Listener>& listeners() const { return listeners_; }
 
@@ -76,7 +77,8 @@ class HttpServer {
   prometheus::Counter& shed_;
   ConnectionGuard guard_;
   std::vector<Listener> listeners_;
-  std::vector<int> held_ports_;  // bound, never listening: nobody is given our ports before Drogon opens them
+  std::vector<int>
+      held_ports_;  // bound, never listening: nobody is given our ports before Drogon opens them
   Disconnected disconnected_;
   std::atomic<bool> draining_ = false;
   std::atomic<std::size_t> in_flight_ = 0;

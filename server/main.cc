@@ -8,8 +8,11 @@ int main(int argc, char** argv) {
   const auto line = berth::server::ParseCommandLine(argc, argv);
   if (!line) return line.error();
   switch (line->command) {
-    case CommandLine::Command::kVersion: std::cout << "berth " << BERTH_VERSION << "\n"; return 0;
-    case CommandLine::Command::kServe: return berth::server::Serve(line->options);
+    case CommandLine::Command::kVersion:
+      std::cout << "berth " << BERTH_VERSION << "\n";
+      return 0;
+    case CommandLine::Command::kServe:
+      return berth::server::Serve(line->options);
   }
   std::unreachable();
 }

@@ -96,7 +96,7 @@ class Mutator {
           text.insert(Below(text.size() + 1), slice);
           break;
         case 4:
-          text.insert(at, other.substr(Below(other.size() + 1), Below(kLongestSlice)));
+          text.insert(at, other.substr(Below(other.size() + 1), slice.size()));
           break;
         case 5:
           text.insert(at, 1, static_cast<char>(Below(256)));
@@ -150,8 +150,8 @@ std::vector<Seed> ApiSeeds() {
             "&allowWatchBookmarks=true"}) {
     seeds.push_back({"GET " + target + rest, ""});
   }
-  const std::string options =
-      R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"x","resourceVersion":"1"},"dryRun":["All"]})";
+  const std::string options = R"({"kind":"DeleteOptions","apiVersion":"v1","preconditions":)"
+                              R"({"uid":"x","resourceVersion":"1"},"dryRun":["All"]})";
   seeds.push_back(
       {"DELETE " + kWorkQueues + "/housekeeping" + rest + "\r\nContent-Type: application/json",
        options});

@@ -9,11 +9,14 @@ namespace berth::server {
 namespace {
 
 // "30s", "2m" or plain seconds.
-CLI::Option* AddDuration(CLI::App& app, const char* flag, std::chrono::seconds& value, const char* help) {
+CLI::Option* AddDuration(CLI::App& app, const char* flag, std::chrono::seconds& value,
+                         const char* help) {
   const auto unit = CLI::AsNumberWithUnit(std::map<std::string, long>{{"s", 1}, {"m", 60}},
-                                          CLI::AsNumberWithUnit::CASE_SENSITIVE, "seconds, or a number with s or m");
+                                          CLI::AsNumberWithUnit::CASE_SENSITIVE,
+                                          "seconds, or a number with s or m");
   return app
-      .add_option_function<long>(flag, [&value](long seconds) { value = std::chrono::seconds(seconds); }, help)
+      .add_option_function<long>(
+          flag, [&value](long seconds) { value = std::chrono::seconds(seconds); }, help)
       ->transform(unit)
       ->check(CLI::NonNegativeNumber)
       ->type_name("DURATION")
@@ -22,50 +25,93 @@ CLI::Option* AddDuration(CLI::App& app, const char* flag, std::chrono::seconds& 
 
 void AddListeners(CLI::App& app, Options& options) {
   const std::string group = "Listeners";
-  app.add_option("--bind-address", options.bind_address, "Address of all listeners")->check(CLI::ValidIPV4 | CLI::IsMember({"::", "::1"}))->group(group);
-  app.add_option("--webhook-port", options.webhook_port, "HTTPS: admission webhooks (0: any free port)")->group(group);
+  app.add_option("--bind-address", options.bind_address, "Address of all listeners")
+      ->check(CLI::ValidIPV4 | CLI::IsMember({"::", "::1"}))
+      ->group(group);
+  app.add_option("--webhook-port", options.webhook_port,
+                 "HTTPS: admission webhooks (0: any free port)")
+      ->group(group);
   app.add_option("--api-port", options.api_port, "HTTPS: the aggregated API")->group(group);
-  app.add_option("--metrics-port", options.metrics_port, "HTTP: Prometheus metrics at /metrics")->group(group);
-  app.add_option("--health-port", options.health_port, "HTTP: /livez, /readyz, /healthz")->group(group);
+  app.add_option("--metrics-port", options.metrics_port, "HTTP: Prometheus metrics at /metrics")
+      ->group(group);
+  app.add_option("--health-port", options.health_port, "HTTP: /livez, /readyz, /healthz")
+      ->group(group);
 }
 
 void AddTls(CLI::App& app, Options& options) {
   const std::string group = "TLS and identity";
-  auto* cert = app.add_option("--tls-cert-file", options.tls_cert_file, "Serving certificate, PEM; read again when it changes. Without it one is made below --state-dir")->group(group);
-  auto* key = app.add_option("--tls-private-key-file", options.tls_private_key_file, "Its key, PEM")->group(group);
+  auto* cert = app.add_option("--tls-cert-file", options.tls_cert_file,
+                              "Serving certificate, PEM; read again when it changes. Without it "
+                              "one is made below --state-dir")
+                   ->group(group);
+  auto* key = app.add_option("--tls-private-key-file", options.tls_private_key_file, "Its key, PEM")
+                  ->group(group);
   cert->needs(key);
   key->needs(cert);
-  app.add_option("--tls-names", options.tls_names, "DNS names and addresses of a certificate made here")->delimiter(',')->group(group);
-  app.add_option("--tls-min-version", options.tls_min_version, "Lowest TLS version")->check(CLI::IsMember({"1.2", "1.3"}))->group(group);
-  app.add_option("--tls-cipher-suites", options.tls_cipher_suites, "Cipher suites by OpenSSL's names, for both TLS versions")->delimiter(',')->group(group);
+  app.add_option("--tls-names", options.tls_names,
+                 "DNS names and addresses of a certificate made here")
+      ->delimiter(',')
+      ->group(group);
+  app.add_option("--tls-min-version", options.tls_min_version, "Lowest TLS version")
+      ->check(CLI::IsMember({"1.2", "1.3"}))
+      ->group(group);
+  app.add_option("--tls-cipher-suites", options.tls_cipher_suites,
+                 "Cipher suites by OpenSSL's names, for both TLS versions")
+      ->delimiter(',')
+      ->group(group);
   app.add_option("--requestheader-client-ca-file", options.requestheader_client_ca_file,
-                 "CA of the API server's front proxy; by default read from the cluster (kube-system/extension-apiserver-authentication)")->group(group);
-  app.add_option("--requestheader-allowed-names", options.requestheader_allowed_names, "Common names of the front proxy, with the CA file only")->delimiter(',')->group(group);
+                 "CA of the API server's front proxy; by default read from the cluster "
+                 "(kube-system/extension-apiserver-authentication)")
+      ->group(group);
+  app.add_option("--requestheader-allowed-names", options.requestheader_allowed_names,
+                 "Common names of the front proxy, with the CA file only")
+      ->delimiter(',')
+      ->group(group);
 }
 
 void AddLimits(CLI::App& app, Options& options) {
   const std::string group = "Limits";
-  app.add_option("--io-threads", options.io_threads, "Threads for TLS, HTTP and JSON")->check(CLI::Range(1, 64))->group(group);
-  app.add_option("--max-in-flight", options.max_in_flight, "Requests served at once; more are answered 429")->check(CLI::Range(1, 100'000))->group(group);
-  AddDuration(app, "--request-timeout", options.request_timeout, "Time for a whole request to arrive")->group(group);
-  AddDuration(app, "--idle-timeout", options.idle_timeout, "Time an idle connection is kept; the API server drops its own after 90s")->group(group);
-  AddDuration(app, "--shutdown-delay", options.shutdown_delay, "After SIGTERM: time to serve on, not ready, until no more traffic comes")->group(group);
-  AddDuration(app, "--grace-period", options.grace_period, "After SIGTERM: time in all until requests under way are given up")->group(group);
+  app.add_option("--io-threads", options.io_threads, "Threads for TLS, HTTP and JSON")
+      ->check(CLI::Range(1, 64))
+      ->group(group);
+  app.add_option("--max-in-flight", options.max_in_flight,
+                 "Requests served at once; more are answered 429")
+      ->check(CLI::Range(1, 100'000))
+      ->group(group);
+  AddDuration(app, "--request-timeout", options.request_timeout,
+              "Time for a whole request to arrive")
+      ->group(group);
+  AddDuration(app, "--idle-timeout", options.idle_timeout,
+              "Time an idle connection is kept; the API server drops its own after 90s")
+      ->group(group);
+  AddDuration(app, "--shutdown-delay", options.shutdown_delay,
+              "After SIGTERM: time to serve on, not ready, until no more traffic comes")
+      ->group(group);
+  AddDuration(app, "--grace-period", options.grace_period,
+              "After SIGTERM: time in all until requests under way are given up")
+      ->group(group);
 }
 
 void AddServe(CLI::App& app, Options& options) {
-  app.add_option("--kubeconfig", options.kubeconfig, "How to reach the API server; by default the pod's service account");
-  app.add_option("--state-dir", options.state_dir, "Directory for files of this process, private to it");
-  app.add_option("--log-format", options.log_format, "Form of the log lines on standard error")->check(CLI::IsMember({"json", "text"}));
-  app.add_option("--log-level", options.log_level, "Least level that is logged")->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "How to reach the API server; by default the pod's service account");
+  app.add_option("--state-dir", options.state_dir,
+                 "Directory for files of this process, private to it");
+  app.add_option("--log-format", options.log_format, "Form of the log lines on standard error")
+      ->check(CLI::IsMember({"json", "text"}));
+  app.add_option("--log-level", options.log_level, "Least level that is logged")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   AddListeners(app, options);
   AddTls(app, options);
   AddLimits(app, options);
-  app.add_option("--config", "File with these options, a line each, as in webhook-port=9443; flags and environment go before it");
+  app.add_option("--config",
+                 "File with these options, a line each, as in webhook-port=9443; flags and "
+                 "environment go before it");
   for (CLI::Option* option : app.get_options()) {
     std::string name = option->get_single_name();
     if (name.empty() || name == "help") continue;
-    for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    for (char& c : name)
+      c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     option->envname("BERTH_" + name)->capture_default_str();
   }
 }
@@ -82,7 +128,8 @@ std::optional<std::string> ConfigFile(int argc, char** argv) {
   return given ? std::optional<std::string>(given) : std::nullopt;
 }
 
-// CLI11 reads a file for a whole program only, not for a subcommand: here the file is the subcommand's.
+// CLI11 reads a file for a whole program only, not for a subcommand: here the file is the
+// subcommand's.
 void ReadConfigFile(const std::string& file, Options& options) {
   std::ifstream in(file);
   if (!in) throw CLI::FileError::Missing(file);
@@ -99,7 +146,8 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   CLI::App app("Berth: cloud network resources for Kubernetes, in one server.", "berth");
   app.require_subcommand(1);
   app.get_formatter()->column_width(44);
-  CLI::App* serve = app.add_subcommand("serve", "Run the server: admission webhooks, aggregated API, controllers");
+  CLI::App* serve = app.add_subcommand(
+      "serve", "Run the server: admission webhooks, aggregated API, controllers");
   app.add_subcommand("version", "Print the version");
   try {
     if (const auto file = ConfigFile(argc, argv)) ReadConfigFile(*file, line.options);

@@ -43,8 +43,8 @@ struct CommandLine {
   Options options;
 };
 
-// What the program should do; or, when it has nothing to do (--help) or the arguments are wrong, the exit status, after the
-// help or the error was printed.
+// What the program should do; or, when it has nothing to do (--help) or the arguments are wrong,
+// the exit status, after the help or the error was printed.
 std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv);
 
 }  // namespace berth::server

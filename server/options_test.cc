@@ -20,7 +20,8 @@ class ConfigFile {
  public:
   explicit ConfigFile(const std::string& text)
       : path_(std::filesystem::path(testing::TempDir()) /
-              ("berth-" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))) {
+              ("berth-" +
+               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))) {
     std::ofstream(path_) << text;
   }
   ~ConfigFile() { std::filesystem::remove(path_); }
@@ -40,7 +41,8 @@ class Environment {
 };
 
 TEST(Options, FlagsGoBeforeEnvironmentAndEnvironmentBeforeFile) {
-  const ConfigFile file("webhook-port=1001\napi-port=1002\nmetrics-port=1003\nrequest-timeout=2m\n");
+  const ConfigFile file(
+      "webhook-port=1001\napi-port=1002\nmetrics-port=1003\nrequest-timeout=2m\n");
   const Environment api("BERTH_API_PORT", "2002");
   const Environment metrics("BERTH_METRICS_PORT", "2003");
   const auto line = Parse({"serve", "--config", file.path(), "--metrics-port", "3003"});
@@ -62,17 +64,17 @@ TEST(Options, TheFileMayBeNamedInTheEnvironment) {
 
 TEST(Options, WhatIsWrongIsRefused) {
   const ConfigFile unknown("web-hook-port=1\n");
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"serve", "--config", "/nonexistent/file"},
-           {"serve", "--config", unknown.path()},
-           {"serve", "--webhook-port", "70000"},
-           {"serve", "--tls-min-version", "1.4"},
-           {"serve", "--tls-cert-file", "only.crt"},
-           {"serve", "--log-level", "loud"},
-           {"serve", "--bind-address", "localhost"},
-           {"serve", "--idle-timeout", "-1s"},
-           {"serve", "--nonsense"},
-           {}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"serve", "--config", "/nonexistent/file"},
+                                             {"serve", "--config", unknown.path()},
+                                             {"serve", "--webhook-port", "70000"},
+                                             {"serve", "--tls-min-version", "1.4"},
+                                             {"serve", "--tls-cert-file", "only.crt"},
+                                             {"serve", "--log-level", "loud"},
+                                             {"serve", "--bind-address", "localhost"},
+                                             {"serve", "--idle-timeout", "-1s"},
+                                             {"serve", "--nonsense"},
+                                             {}}) {
     const auto line = Parse(arguments);
     ASSERT_FALSE(line) << (arguments.empty() ? "" : arguments.back());
     EXPECT_EQ(line.error(), 2);

@@ -18,8 +18,8 @@
 #include "handlers/metrics.h"
 #include "kube/client.h"
 #include "log/log.h"
-#include "server/http_server.h"
 #include "server/housekeeping.h"
+#include "server/http_server.h"
 #include "server/tls_settings.h"
 
 namespace berth::server {
@@ -31,7 +31,8 @@ constexpr auto kTlsFilesEvery = 5s;
 constexpr auto kFrontProxyEvery = 30s;
 constexpr auto kOpenWithin = 10s;
 constexpr auto kPoll = 20ms;
-constexpr const char* kFrontProxyPath = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+constexpr const char* kFrontProxyPath =
+    "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
 
 // The whole server: its parts in the order in which they need each other.
 class Server {
@@ -57,10 +58,12 @@ class Server {
   TlsFiles tls_files_;
   prometheus::Registry registry_;
   health::Health health_;
-  health::Health::Condition* listening_ = &health_.Require("listening", "the listeners are not open yet");
+  health::Health::Condition* listening_ =
+      &health_.Require("listening", "the listeners are not open yet");
   health::Health::Condition* front_proxy_ =
       &health_.Require("front-proxy", "the API server's request-header CA is not known yet");
-  health::Health::Condition* serving_ = &health_.Require("not-shutting-down", "the server is shutting down");
+  health::Health::Condition* serving_ =
+      &health_.Require("not-shutting-down", "the server is shutting down");
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<apis::Authenticator> authenticator_;
   std::unique_ptr<apis::Authorizer> authorizer_;
@@ -75,12 +78,15 @@ kube::Result<void> Server::Connect() {
   const bool in_pod = std::getenv("KUBERNETES_SERVICE_HOST") != nullptr;
   if (options_.kubeconfig.empty() && !in_pod) {
     if (!options_.requestheader_client_ca_file.empty()) {
-      log::Warn("no API server: tokens and access cannot be reviewed, only system:masters may read the API");
+      log::Warn(
+          "no API server: tokens and access cannot be reviewed, only system:masters may read the "
+          "API");
       return {};
     }
     return kube::Terminal("no API server is known: give --kubeconfig, or run in a pod");
   }
-  auto config = options_.kubeconfig.empty() ? kube::InClusterConfig() : kube::LoadKubeconfig(options_.kubeconfig);
+  auto config = options_.kubeconfig.empty() ? kube::InClusterConfig()
+                                            : kube::LoadKubeconfig(options_.kubeconfig);
   if (!config) return std::unexpected(config.error());
   client_ = std::make_unique<kube::Client>(std::move(*config));
   return {};
@@ -91,7 +97,8 @@ kube::Result<void> Server::StageServingPair() {
   if (options_.tls_cert_file.empty()) {
     certs::ServingNames names;
     for (const auto& name : options_.tls_names) {
-      const bool address = name.contains(':') || name.find_first_not_of("0123456789.") == std::string::npos;
+      const bool address =
+          name.contains(':') || name.find_first_not_of("0123456789.") == std::string::npos;
       (address ? names.ips : names.dns).push_back(name);
     }
     auto made = certs::LoadOrMakeServing(options_.state_dir / "certs", names);
@@ -113,7 +120,8 @@ kube::Result<void> Server::StageServingPair() {
   return {};
 }
 
-// Until the front proxy's CA is known, one that has signed nothing stands in: no client certificate is accepted.
+// Until the front proxy's CA is known, one that has signed nothing stands in: no client certificate
+// is accepted.
 kube::Result<void> Server::StageClientCa() {
   std::string pem;
   if (options_.requestheader_client_ca_file.empty()) {
@@ -140,7 +148,9 @@ kube::Result<void> Server::StageClientCa() {
 kube::Result<void> Server::Prepare() {
   std::error_code error;
   std::filesystem::create_directories(options_.state_dir / "empty", error);
-  if (error) return kube::Terminal("cannot make --state-dir " + options_.state_dir.string() + ": " + error.message());
+  if (error)
+    return kube::Terminal("cannot make --state-dir " + options_.state_dir.string() + ": " +
+                          error.message());
   std::filesystem::permissions(options_.state_dir, std::filesystem::perms::owner_all, error);
 
   serving_->Set(true);
@@ -160,7 +170,9 @@ kube::Result<void> Server::Prepare() {
       .io_threads = options_.io_threads,
       .max_in_flight = options_.max_in_flight,
       .idle_timeout = options_.idle_timeout,
-      .guard = {.framing = {}, .handshake = std::min(10s, options_.request_timeout), .request = options_.request_timeout},
+      .guard = {.framing = {},
+                .handshake = std::min(10s, options_.request_timeout),
+                .request = options_.request_timeout},
       .tls = {options_.tls_min_version, options_.tls_cipher_suites, tls_files_.client_ca()},
       .tls_pair = tls_files_.pair(),
       .scratch = options_.state_dir / "empty",
@@ -173,40 +185,57 @@ kube::Result<void> Server::Prepare() {
 
 void Server::AddListeners() {
   using Tls = Listener::Tls;
-  http_->Add({.name = "webhook", .port = options_.webhook_port, .tls = Tls::kServer, .handler = [this](const auto& request, auto callback) {
+  http_->Add({.name = "webhook",
+              .port = options_.webhook_port,
+              .tls = Tls::kServer,
+              .handler = [this](const auto& request, auto callback) {
                 webhooks_.Serve(request, std::move(callback));
               }});
-  http_->Add({.name = "api", .port = options_.api_port, .tls = Tls::kClientCertificates, .handler = [this](const auto& request, auto callback) {
+  http_->Add({.name = "api",
+              .port = options_.api_port,
+              .tls = Tls::kClientCertificates,
+              .handler = [this](const auto& request, auto callback) {
                 api_->Serve(request, std::move(callback));
               }});
-  http_->Add({.name = "metrics", .port = options_.metrics_port, .sheds = false, .handler = [this](const auto& request, auto callback) {
+  http_->Add({.name = "metrics",
+              .port = options_.metrics_port,
+              .sheds = false,
+              .handler = [this](const auto& request, auto callback) {
                 metrics::Serve(registry_, request, std::move(callback));
               }});
-  http_->Add({.name = "health", .port = options_.health_port, .sheds = false, .handler = [this](const auto& request, auto callback) {
+  http_->Add({.name = "health",
+              .port = options_.health_port,
+              .sheds = false,
+              .handler = [this](const auto& request, auto callback) {
                 health_.Serve(request, std::move(callback));
               }});
-  http_->OnDisconnect([this](const trantor::TcpConnection* connection) { api_->Forget(connection); });
+  http_->OnDisconnect(
+      [this](const trantor::TcpConnection* connection) { api_->Forget(connection); });
 }
 
 void Server::AddChores() {
-  housekeeping_.Every(kTlsFilesEvery, "serving-certificate", [this](const Housekeeping::Done& done) {
-    const auto staged = StageServingPair();
-    done(staged ? "" : staged.error().message);
-  });
+  housekeeping_.Every(kTlsFilesEvery, "serving-certificate",
+                      [this](const Housekeeping::Done& done) {
+                        const auto staged = StageServingPair();
+                        done(staged ? "" : staged.error().message);
+                      });
   if (!options_.requestheader_client_ca_file.empty()) {
-    housekeeping_.Every(kTlsFilesEvery, "request-header-ca", [this](const Housekeeping::Done& done) {
-      const auto staged = StageClientCa();
-      done(staged ? "" : staged.error().message);
-    });
+    housekeeping_.Every(kTlsFilesEvery, "request-header-ca",
+                        [this](const Housekeeping::Done& done) {
+                          const auto staged = StageClientCa();
+                          done(staged ? "" : staged.error().message);
+                        });
   } else {
-    housekeeping_.Every(kFrontProxyEvery, "front-proxy", [this](const Housekeeping::Done& done) { FetchFrontProxy(done); });
+    housekeeping_.Every(kFrontProxyEvery, "front-proxy",
+                        [this](const Housekeeping::Done& done) { FetchFrontProxy(done); });
   }
 }
 
 void Server::FetchFrontProxy(const Housekeeping::Done& done) {
   client_->Send({.path = kFrontProxyPath}, [this, done](kube::Result<kube::Response> answer) {
     if (!answer) return done(answer.error().message);
-    housekeeping_.Post([this, done, body = std::move(answer->body)] { done(TakeFrontProxy(body)); });
+    housekeeping_.Post(
+        [this, done, body = std::move(answer->body)] { done(TakeFrontProxy(body)); });
   });
 }
 
@@ -216,14 +245,16 @@ std::string Server::TakeFrontProxy(const std::string& config_map) {
   if (!parsed) return parsed.error().message;
   auto config = apis::RequestHeaderConfig::FromConfigMap(*parsed);
   if (!config) return config.error().message;
-  if (config->client_ca_pem.empty()) return "the API server has no request-header CA: its aggregation layer is off";
+  if (config->client_ca_pem.empty())
+    return "the API server has no request-header CA: its aggregation layer is off";
   const auto changed = tls_files_.SetClientCa(config->client_ca_pem);
   if (!changed) return changed.error().message;
   if (*changed) {
     log::Info("front proxy's CA loaded", {{"allowedNames", config->allowed_names.size()}});
     http_->ReloadTls();
   }
-  authenticator_->SetRequestHeader(std::make_shared<const apis::RequestHeaderConfig>(std::move(*config)));
+  authenticator_->SetRequestHeader(
+      std::make_shared<const apis::RequestHeaderConfig>(std::move(*config)));
   front_proxy_->Set(true);
   return {};
 }
@@ -233,15 +264,16 @@ kube::Result<void> Server::WaitUntilOpen() {
   const auto deadline = std::chrono::steady_clock::now() + kOpenWithin;
   for (const Listener& listener : http_->listeners()) {
     while (!CanConnect(options_.bind_address, listener.port)) {
-      if (std::chrono::steady_clock::now() > deadline) return kube::Terminal("the listener " + listener.name + " does not open");
+      if (std::chrono::steady_clock::now() > deadline)
+        return kube::Terminal("the listener " + listener.name + " does not open");
       std::this_thread::sleep_for(kPoll);
     }
   }
   return {};
 }
 
-// From the first connection to the last. A listener that does not do what it should is no reason to wait: nothing may be
-// served then, and nothing has been begun that would need an orderly end.
+// From the first connection to the last. A listener that does not do what it should is no reason to
+// wait: nothing may be served then, and nothing has been begun that would need an orderly end.
 void Server::Live() {
   const auto api = std::ranges::find(http_->listeners(), "api", &Listener::name);
   auto tested = WaitUntilOpen();
@@ -252,7 +284,9 @@ void Server::Live() {
   }
   listening_->Set(true);
   for (const Listener& listener : http_->listeners()) {
-    log::Info("listening", {{"listener", listener.name}, {"address", options_.bind_address}, {"port", listener.port}});
+    log::Info(
+        "listening",
+        {{"listener", listener.name}, {"address", options_.bind_address}, {"port", listener.port}});
   }
   housekeeping_.Start();
   WaitForSignalAndDrain();
@@ -271,8 +305,10 @@ void Server::WaitForSignalAndDrain() {
   std::this_thread::sleep_for(std::min(options_.shutdown_delay, options_.grace_period));
   http_->StartDraining();
   api_->CloseWatches();
-  while (http_->in_flight() > 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(kPoll);
-  if (const auto left = http_->in_flight(); left > 0) log::Warn("requests given up", {{"count", left}});
+  while (http_->in_flight() > 0 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(kPoll);
+  if (const auto left = http_->in_flight(); left > 0)
+    log::Warn("requests given up", {{"count", left}});
   // Whoever waits for the API server is told while the threads they are told on still run.
   if (client_) client_->Shutdown();
   housekeeping_.Stop();

@@ -58,7 +58,8 @@ TEST_F(SilentCluster, IsNotReadyAndSaysWhyAndStillEndsWell) {
   EXPECT_EQ(ready->code, 503);
   EXPECT_NE(ready->body.find("[-]front-proxy failed"), std::string::npos) << ready->body;
   EXPECT_EQ(Code(health.Exchange(Get("/livez"))), 200);
-  // A call to the API server is under way now, and a token's review after the next line; neither may outlive its caller.
+  // A call to the API server is under way now, and a token's review after the next line; neither
+  // may outlive its caller.
   TlsClient api(berth.port("api"));
   ASSERT_TRUE(api.Send(Get(kWorkQueues, {"Authorization: Bearer some-token"})));
   EXPECT_EQ(berth.Stop(), 0) << berth.Log();

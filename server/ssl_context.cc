@@ -1,7 +1,8 @@
 #include <openssl/ssl.h>
 
-// trantor makes its TLS contexts with SSL_CTX_new and offers no way to set what only a context has. The dynamic linker
-// finds this definition first, so every context of the process gets two settings more:
+// trantor makes its TLS contexts with SSL_CTX_new and offers no way to set what only a context has.
+// The dynamic linker finds this definition first, so every context of the process gets two settings
+// more:
 //  - buffers are given back while a connection is idle: a watcher costs 45 KB instead of 71;
 //  - a session-id context, without which a client that offers to resume a session is turned away.
 extern "C" SSL_CTX* SSL_CTX_new(const SSL_METHOD* method) {

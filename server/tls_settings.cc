@@ -39,8 +39,10 @@ std::string Join(const std::vector<std::string>& parts) {
 
 Owned<SSL_CTX> ClientContext(const certs::KeyPair& pair) {
   Owned<SSL_CTX> context(SSL_CTX_new(TLS_client_method()));
-  const Owned<BIO> cert_bio(BIO_new_mem_buf(pair.cert_pem.data(), static_cast<int>(pair.cert_pem.size())));
-  const Owned<BIO> key_bio(BIO_new_mem_buf(pair.key_pem.data(), static_cast<int>(pair.key_pem.size())));
+  const Owned<BIO> cert_bio(
+      BIO_new_mem_buf(pair.cert_pem.data(), static_cast<int>(pair.cert_pem.size())));
+  const Owned<BIO> key_bio(
+      BIO_new_mem_buf(pair.key_pem.data(), static_cast<int>(pair.key_pem.size())));
   const Owned<X509> cert(PEM_read_bio_X509(cert_bio.get(), nullptr, nullptr, nullptr));
   const Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
   SSL_CTX_use_certificate(context.get(), cert.get());
@@ -50,12 +52,17 @@ Owned<SSL_CTX> ClientContext(const certs::KeyPair& pair) {
 
 class Socket {
  public:
-  Socket(const std::string& address, std::uint16_t port) : fd_(socket(address.contains(':') ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  Socket(const std::string& address, std::uint16_t port)
+      : fd_(socket(address.contains(':') ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval timeout{.tv_sec = 5, .tv_usec = 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     if (address.contains(':')) {
-      sockaddr_in6 peer{.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_flowinfo = 0, .sin6_addr = in6addr_loopback, .sin6_scope_id = 0};
+      sockaddr_in6 peer{.sin6_family = AF_INET6,
+                        .sin6_port = htons(port),
+                        .sin6_flowinfo = 0,
+                        .sin6_addr = in6addr_loopback,
+                        .sin6_scope_id = 0};
       connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&peer), sizeof peer) == 0;
     } else {
       sockaddr_in peer{};
@@ -87,12 +94,15 @@ kube::Result<std::string> ReadFile(const std::filesystem::path& file) {
 }
 
 TlsCommands Commands(const TlsSettings& settings) {
-  // Without tickets there is nothing to resume, which trantor cannot: it sets no session-id context.
+  // Without tickets there is nothing to resume, which trantor cannot: it sets no session-id
+  // context.
   TlsCommands commands = {{"NumTickets", "0"}, {"Options", "-SessionTicket"}};
-  commands.emplace_back("Protocol", settings.min_version == "1.3" ? "-ALL,TLSv1.3" : "-ALL,TLSv1.2,TLSv1.3");
+  commands.emplace_back("Protocol",
+                        settings.min_version == "1.3" ? "-ALL,TLSv1.3" : "-ALL,TLSv1.2,TLSv1.3");
   std::vector<std::string> modern;
   std::vector<std::string> older;
-  for (const auto& suite : settings.cipher_suites) (suite.starts_with("TLS_") ? modern : older).push_back(suite);
+  for (const auto& suite : settings.cipher_suites)
+    (suite.starts_with("TLS_") ? modern : older).push_back(suite);
   if (!modern.empty()) commands.emplace_back("Ciphersuites", Join(modern));
   if (!older.empty()) commands.emplace_back("CipherString", Join(older));
   if (!settings.client_ca.empty()) {
@@ -106,13 +116,15 @@ kube::Result<void> CheckCommands(const TlsCommands& commands) {
   const Owned<SSL_CTX> context(SSL_CTX_new(TLS_server_method()));
   const Owned<SSL_CONF_CTX> conf(SSL_CONF_CTX_new());
   // The flags trantor sets.
-  SSL_CONF_CTX_set_flags(conf.get(), SSL_CONF_FLAG_SERVER | SSL_CONF_FLAG_CLIENT | SSL_CONF_FLAG_CERTIFICATE | SSL_CONF_FLAG_FILE);
+  SSL_CONF_CTX_set_flags(conf.get(), SSL_CONF_FLAG_SERVER | SSL_CONF_FLAG_CLIENT |
+                                         SSL_CONF_FLAG_CERTIFICATE | SSL_CONF_FLAG_FILE);
   SSL_CONF_CTX_set_ssl_ctx(conf.get(), context.get());
   bool verifies = false;
   for (const auto& [name, value] : commands) {
     const int taken = SSL_CONF_cmd(conf.get(), name.c_str(), value.c_str());
     ERR_clear_error();
-    if (taken <= 0) return kube::Terminal("the TLS setting " + name + "=\"" + value + "\" is not understood");
+    if (taken <= 0)
+      return kube::Terminal("the TLS setting " + name + "=\"" + value + "\" is not understood");
     verifies = verifies || name == "VerifyMode";
   }
   SSL_CONF_CTX_finish(conf.get());
@@ -122,9 +134,12 @@ kube::Result<void> CheckCommands(const TlsCommands& commands) {
   return {};
 }
 
-bool CanConnect(const std::string& address, std::uint16_t port) { return Socket(address, port).connected(); }
+bool CanConnect(const std::string& address, std::uint16_t port) {
+  return Socket(address, port).connected();
+}
 
-kube::Result<void> CheckForeignCertificateIsRefused(const std::string& address, std::uint16_t port) {
+kube::Result<void> CheckForeignCertificateIsRefused(const std::string& address,
+                                                    std::uint16_t port) {
   using std::chrono::hours;
   const auto authority = certs::MakeAuthority("berth self-test", hours(1));
   if (!authority) return std::unexpected(authority.error());
@@ -132,39 +147,47 @@ kube::Result<void> CheckForeignCertificateIsRefused(const std::string& address, 
   if (!foreign) return std::unexpected(foreign.error());
   const Owned<SSL_CTX> context = ClientContext(*foreign);
   const Socket socket(address, port);
-  if (!socket.connected()) return kube::Terminal("the TLS self-test cannot connect to the API listener");
+  if (!socket.connected())
+    return kube::Terminal("the TLS self-test cannot connect to the API listener");
   const Owned<SSL> ssl(SSL_new(context.get()));
   SSL_set_fd(ssl.get(), socket.fd());
-  // In TLS 1.3 the refusal comes after the client's side of the handshake is through: ask for something.
+  // In TLS 1.3 the refusal comes after the client's side of the handshake is through: ask for
+  // something.
   constexpr std::string_view kRequest = "GET /self-test HTTP/1.1\r\nHost: self-test\r\n\r\n";
   char answer = 0;
-  const bool answered = SSL_connect(ssl.get()) == 1 &&
-                        SSL_write(ssl.get(), kRequest.data(), static_cast<int>(kRequest.size())) > 0 &&
-                        SSL_read(ssl.get(), &answer, 1) == 1;
+  const bool answered =
+      SSL_connect(ssl.get()) == 1 &&
+      SSL_write(ssl.get(), kRequest.data(), static_cast<int>(kRequest.size())) > 0 &&
+      SSL_read(ssl.get(), &answer, 1) == 1;
   ERR_clear_error();
   if (answered) return kube::Terminal("the API listener accepts client certificates of any CA");
   return {};
 }
 
 kube::Result<bool> TlsFiles::SetPair(const std::string& cert_pem, const std::string& key_pem) {
-  if (const auto checked = certs::CheckPair(cert_pem, key_pem); !checked) return std::unexpected(checked.error());
+  if (const auto checked = certs::CheckPair(cert_pem, key_pem); !checked)
+    return std::unexpected(checked.error());
   return Replace(pair(), cert_pem + "\n" + key_pem, last_pair_);
 }
 
 kube::Result<bool> TlsFiles::SetClientCa(const std::string& pem) {
-  if (const auto checked = certs::CheckBundle(pem); !checked) return std::unexpected(checked.error());
+  if (const auto checked = certs::CheckBundle(pem); !checked)
+    return std::unexpected(checked.error());
   return Replace(client_ca(), pem, last_client_ca_);
 }
 
-kube::Result<bool> TlsFiles::Replace(const std::filesystem::path& file, const std::string& contents, std::string& last) {
+kube::Result<bool> TlsFiles::Replace(const std::filesystem::path& file, const std::string& contents,
+                                     std::string& last) {
   if (contents == last) return false;
   const std::filesystem::path fresh = file.string() + ".new";
   const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written = fd >= 0 && write(fd, contents.data(), contents.size()) == static_cast<ssize_t>(contents.size());
+  const bool written = fd >= 0 && write(fd, contents.data(), contents.size()) ==
+                                      static_cast<ssize_t>(contents.size());
   if (fd >= 0) close(fd);
   std::error_code error;
   if (written) std::filesystem::rename(fresh, file, error);
-  if (!written || error) return kube::Terminal("cannot write " + file.string() + ": " + std::strerror(errno));
+  if (!written || error)
+    return kube::Terminal("cannot write " + file.string() + ": " + std::strerror(errno));
   last = contents;
   return true;
 }

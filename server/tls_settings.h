@@ -7,8 +7,9 @@
 
 #include "kube/error.h"
 
-// The TLS of our listeners: what Drogon is told, the files it reads, and the proof that both do what they say. Drogon
-// ignores a setting it does not understand and aborts on a certificate whose key is another's, so neither gets that far.
+// The TLS of our listeners: what Drogon is told, the files it reads, and the proof that both do
+// what they say. Drogon ignores a setting it does not understand and aborts on a certificate whose
+// key is another's, so neither gets that far.
 namespace berth::server {
 
 // Commands of OpenSSL's SSL_CONF_cmd.
@@ -27,10 +28,12 @@ kube::Result<void> CheckCommands(const TlsCommands& commands);
 
 bool CanConnect(const std::string& address, std::uint16_t port);
 
-// Connects to a listener that asks for client certificates with one of a foreign CA: it must be turned away.
+// Connects to a listener that asks for client certificates with one of a foreign CA: it must be
+// turned away.
 kube::Result<void> CheckForeignCertificateIsRefused(const std::string& address, std::uint16_t port);
 
-// The files that Drogon reads: certificate and key in one, so that a change of both is one rename, and the CA bundle.
+// The files that Drogon reads: certificate and key in one, so that a change of both is one rename,
+// and the CA bundle.
 class TlsFiles {
  public:
   explicit TlsFiles(std::filesystem::path dir) : dir_(std::move(dir)) {}
@@ -38,12 +41,14 @@ class TlsFiles {
   std::filesystem::path pair() const { return dir_ / "serving.pem"; }
   std::filesystem::path client_ca() const { return dir_ / "client-ca.pem"; }
 
-  // Replaces a file if its contents are new, after checking them; true when they were. A refused pair leaves what is there.
+  // Replaces a file if its contents are new, after checking them; true when they were. A refused
+  // pair leaves what is there.
   kube::Result<bool> SetPair(const std::string& cert_pem, const std::string& key_pem);
   kube::Result<bool> SetClientCa(const std::string& pem);
 
  private:
-  kube::Result<bool> Replace(const std::filesystem::path& file, const std::string& contents, std::string& last);
+  kube::Result<bool> Replace(const std::filesystem::path& file, const std::string& contents,
+                             std::string& last);
 
   std::filesystem::path dir_;
   std::string last_pair_;

@@ -1,4 +1,5 @@
-// The aggregated API with one object that changes as fast as it is told to; measure.py tells how it is talked to.
+// The aggregated API with one object that changes as fast as it is told to; measure.py tells how it
+// is talked to.
 #include <prometheus/registry.h>
 #include <unistd.h>
 
@@ -29,10 +30,12 @@ apis::ResourceType Ticks() {
 
 // About as large as an object of the peer's, so that lines weigh the same.
 void Publish(apis::LiveCollection& ticks, std::uint64_t adds) {
-  apis::LiveCollection::Draft draft{.ns = {}, .name = "tick", .labels = {{"app", "bench"}}, .fields = {}, .cells = {}};
+  apis::LiveCollection::Draft draft{
+      .ns = {}, .name = "tick", .labels = {{"app", "bench"}}, .fields = {}, .cells = {}};
   berth::Json status(jsoncons::json_object_arg);
   status["adds"] = adds;
-  status["message"] = "a line of a watch is about this long when an object has a status and a message";
+  status["message"] =
+      "a line of a watch is about this long when an object has a status and a message";
   draft.content["status"] = std::move(status);
   ticks.Put(std::move(draft));
 }
@@ -40,8 +43,10 @@ void Publish(apis::LiveCollection& ticks, std::uint64_t adds) {
 template <typename T>
 T OrDie(kube::Result<T> result) {
   if (result) {
-    if constexpr (std::is_void_v<T>) return;
-    else return std::move(*result);
+    if constexpr (std::is_void_v<T>)
+      return;
+    else
+      return std::move(*result);
   }
   std::cerr << result.error().message << "\n";
   std::_Exit(1);
@@ -67,7 +72,8 @@ int main(int argc, char** argv) {
 
   prometheus::Registry registry;
   apis::LiveCollection ticks(Ticks());
-  apis::Authenticator authenticator(nullptr, [](const std::string& pem) { return certs::CommonName(pem).value_or(""); });
+  apis::Authenticator authenticator(
+      nullptr, [](const std::string& pem) { return certs::CommonName(pem).value_or(""); });
   authenticator.SetRequestHeader(std::make_shared<const apis::RequestHeaderConfig>(
       apis::RequestHeaderConfig::Usual(ca, {"front-proxy-client"})));
   apis::Authorizer authorizer(nullptr);
@@ -75,15 +81,18 @@ int main(int argc, char** argv) {
   api.Add(ticks);
   api.Start();
 
-  server::HttpServer http({.bind_address = "127.0.0.1",
-                           .io_threads = 1,
-                           .max_in_flight = 10'000,
-                           .guard = {},
-                           .tls = {.min_version = "1.2", .cipher_suites = {}, .client_ca = files.client_ca()},
-                           .tls_pair = files.pair(),
-                           .scratch = scratch,
-                           .registry = registry});
-  http.Add({.name = "api", .tls = server::Listener::Tls::kClientCertificates, .handler = [&](const auto& request, auto callback) {
+  server::HttpServer http(
+      {.bind_address = "127.0.0.1",
+       .io_threads = 1,
+       .max_in_flight = 10'000,
+       .guard = {},
+       .tls = {.min_version = "1.2", .cipher_suites = {}, .client_ca = files.client_ca()},
+       .tls_pair = files.pair(),
+       .scratch = scratch,
+       .registry = registry});
+  http.Add({.name = "api",
+            .tls = server::Listener::Tls::kClientCertificates,
+            .handler = [&](const auto& request, auto callback) {
               api.Serve(request, std::move(callback));
             }});
   http.OnDisconnect([&](const trantor::TcpConnection* connection) { api.Forget(connection); });

@@ -23,20 +23,27 @@ std::optional<Operation> ParseOperation(std::string_view text) {
 // The uid goes back verbatim into hand-written JSON.
 bool IsUid(std::string_view text) {
   return !text.empty() && text.size() <= kMaxUid && std::ranges::all_of(text, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
   });
 }
 
-kube::JsonView ObjectOrAbsent(kube::JsonView view) { return view.is_object() ? view : kube::JsonView(); }
+kube::JsonView ObjectOrAbsent(kube::JsonView view) {
+  return view.is_object() ? view : kube::JsonView();
+}
 
 }  // namespace
 
 std::string_view Name(Operation operation) {
   switch (operation) {
-    case Operation::kCreate: return "CREATE";
-    case Operation::kUpdate: return "UPDATE";
-    case Operation::kDelete: return "DELETE";
-    case Operation::kConnect: return "CONNECT";
+    case Operation::kCreate:
+      return "CREATE";
+    case Operation::kUpdate:
+      return "UPDATE";
+    case Operation::kDelete:
+      return "DELETE";
+    case Operation::kConnect:
+      return "CONNECT";
   }
   std::unreachable();
 }
@@ -52,7 +59,8 @@ kube::Result<Request> Decode(kube::JsonView review) {
   request.uid = in["uid"].StringOr("");
   if (!IsUid(request.uid)) return kube::Terminal("request.uid is missing or malformed");
   const auto operation = ParseOperation(in["operation"].StringOr(""));
-  if (!operation) return kube::Terminal("request.operation is not one of CREATE, UPDATE, DELETE, CONNECT");
+  if (!operation)
+    return kube::Terminal("request.operation is not one of CREATE, UPDATE, DELETE, CONNECT");
   request.operation = *operation;
   const kube::JsonView resource = in["resource"];
   if (!resource.is_object()) return kube::Terminal("request.resource is missing");
@@ -107,7 +115,8 @@ Response& Response::Warn(std::string_view text) {
   std::string_view cut = text.substr(0, kMaxWarning);
   // Never end inside a UTF-8 sequence.
   if (cut.size() < text.size()) {
-    while (!cut.empty() && (static_cast<unsigned char>(text[cut.size()]) & 0xc0) == 0x80) cut.remove_suffix(1);
+    while (!cut.empty() && (static_cast<unsigned char>(text[cut.size()]) & 0xc0) == 0x80)
+      cut.remove_suffix(1);
   }
   if (warning_bytes_ + cut.size() > kMaxWarnings) return *this;
   warning_bytes_ += cut.size();
@@ -127,7 +136,9 @@ std::string Response::ToJson(std::string_view uid) const {
   out.append(uid).append(R"(","allowed":)").append(allowed_ ? "true" : "false");
   if (!allowed_) out.append(R"(,"status":)").append(kube::ToJson(status_));
   if (allowed_ && !patch_.empty()) {
-    out.append(R"(,"patchType":"JSONPatch","patch":")").append(drogon::utils::base64Encode(patch_.to_string())).append("\"");
+    out.append(R"(,"patchType":"JSONPatch","patch":")")
+        .append(drogon::utils::base64Encode(patch_.to_string()))
+        .append("\"");
   }
   if (!warnings_.empty()) out.append(R"(,"warnings":)").append(Json(warnings_).to_string());
   if (!audit_.empty()) {

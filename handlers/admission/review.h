@@ -18,8 +18,8 @@ enum class Operation : std::uint8_t { kCreate, kUpdate, kDelete, kConnect };
 
 std::string_view Name(Operation operation);
 
-// What a handler needs of a review. Views into the parsed body: valid until the handler returns, so a handler that
-// answers later copies what it keeps.
+// What a handler needs of a review. Views into the parsed body: valid until the handler returns, so
+// a handler that answers later copies what it keeps.
 struct Request {
   std::string_view uid;
   std::string_view group;
@@ -42,12 +42,14 @@ class Response {
   static Response Allow() { return {}; }
   static Response Deny(kube::Status status);
 
-  // One JSON Patch operation; `path` is a JSON pointer whose parent exists. Meaningless in a validating webhook.
+  // One JSON Patch operation; `path` is a JSON pointer whose parent exists. Meaningless in a
+  // validating webhook.
   Response& Add(const std::string& path, Json value);
   Response& Replace(const std::string& path, Json value);
   Response& Remove(const std::string& path);
 
-  // Shown to the user by kubectl. Cut at 120 bytes; what exceeds 4,096 in all is dropped, as the API server would.
+  // Shown to the user by kubectl. Cut at 120 bytes; what exceeds 4,096 in all is dropped, as the
+  // API server would.
   Response& Warn(std::string_view text);
   Response& Audit(std::string key, std::string value);
 
@@ -65,7 +67,8 @@ class Response {
   std::vector<std::pair<std::string, std::string>> audit_;
 };
 
-// Fails with a sentence that says what is missing or wrong. O(size of the parsed review's top levels).
+// Fails with a sentence that says what is missing or wrong. O(size of the parsed review's top
+// levels).
 kube::Result<Request> Decode(kube::JsonView review);
 
 }  // namespace berth::admission

@@ -16,14 +16,18 @@ constexpr const char* kCidrField = "spec.cidr";
 // What is wrong with a CIDR, in the words of the API's field errors; nothing when it is canonical.
 std::optional<kube::StatusCause> CheckCidr(kube::JsonView cidr) {
   const auto text = cidr.String();
-  if (!text) return kube::StatusCause{"FieldValueRequired", "Required value: the pool's CIDR, as in 10.0.0.0/16", kCidrField};
+  if (!text)
+    return kube::StatusCause{"FieldValueRequired",
+                             "Required value: the pool's CIDR, as in 10.0.0.0/16", kCidrField};
   const auto invalid = [&](const std::string& why) {
-    return kube::StatusCause{"FieldValueInvalid", "Invalid value: \"" + std::string(*text) + "\": " + why, kCidrField};
+    return kube::StatusCause{"FieldValueInvalid",
+                             "Invalid value: \"" + std::string(*text) + "\": " + why, kCidrField};
   };
   const auto parsed = ipam::Cidr::Parse(*text);
   if (!parsed) return invalid(parsed.error());
   const std::string canonical = parsed->Canonical().ToString();
-  if (!parsed->IsCanonical()) return invalid("host bits are set; the canonical form is \"" + canonical + "\"");
+  if (!parsed->IsCanonical())
+    return invalid("host bits are set; the canonical form is \"" + canonical + "\"");
   if (canonical != *text) return invalid("not in canonical form, which is \"" + canonical + "\"");
   return std::nullopt;
 }
@@ -35,7 +39,8 @@ void Validate(const Request& request, Webhooks::Reply reply) {
   if (!cause) return reply(Response::Allow());
   const auto before = request.old_object["spec"]["cidr"].String();
   if (before && before == request.object["spec"]["cidr"].String()) {
-    return reply(std::move(Response::Allow().Warn(std::string(kCidrField) + ": " + cause->message)));
+    return reply(
+        std::move(Response::Allow().Warn(std::string(kCidrField) + ": " + cause->message)));
   }
   reply(Response::Deny(kube::Invalid("SubnetPool", kGroup, std::string(request.name), {*cause})));
 }
@@ -55,7 +60,8 @@ void Default(const Request& request, Webhooks::Reply reply) {
 
 void RegisterSubnetPool(Webhooks& webhooks) {
   webhooks.On(Phase::kMutate, kGroup, kResource, {Operation::kCreate}, Default);
-  webhooks.On(Phase::kValidate, kGroup, kResource, {Operation::kCreate, Operation::kUpdate}, Validate);
+  webhooks.On(Phase::kValidate, kGroup, kResource, {Operation::kCreate, Operation::kUpdate},
+              Validate);
 }
 
 }  // namespace berth::admission

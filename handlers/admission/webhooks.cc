@@ -12,7 +12,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 const prometheus::Histogram::BucketBoundaries kLatencyBuckets = {
-    0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
+    0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+    0.05,    0.1,    0.25,    0.5,    1,     2.5,    5,     10};
 
 }  // namespace
 
@@ -28,10 +29,12 @@ struct Webhooks::Webhook {
 };
 
 Webhooks::Webhooks(prometheus::Registry& registry)
-    : reviews_(prometheus::BuildCounter()
-                   .Name("berth_admission_reviews_total")
-                   .Help("Admission reviews answered, by webhook and result (allowed, denied, malformed).")
-                   .Register(registry)),
+    : reviews_(
+          prometheus::BuildCounter()
+              .Name("berth_admission_reviews_total")
+              .Help(
+                  "Admission reviews answered, by webhook and result (allowed, denied, malformed).")
+              .Register(registry)),
       latency_(prometheus::BuildHistogram()
                    .Name("controller_runtime_webhook_latency_seconds")
                    .Help("Time from a whole review received to its answer.")
@@ -80,7 +83,8 @@ void Webhooks::Review(const Webhook& webhook, const drogon::HttpRequestPtr& requ
   const auto began = Clock::now();
   const auto refuse = [&](const std::string& why) {
     webhook.malformed->Increment();
-    log::Warn("malformed review", {{"webhook", webhook.name}, {"error", why}, {"requestId", http::RequestId(request)}});
+    log::Warn("malformed review",
+              {{"webhook", webhook.name}, {"error", why}, {"requestId", http::RequestId(request)}});
     callback(http::Respond(kube::BadRequest(why)));
   };
   // One parser a thread: the views it gives are used up before the next request is read.
@@ -90,10 +94,11 @@ void Webhooks::Review(const Webhook& webhook, const drogon::HttpRequestPtr& requ
   const auto review = Decode(*parsed);
   if (!review) return refuse(review.error().message);
   if (review->group != webhook.group || review->resource != webhook.resource) {
-    return refuse("the review is for " + std::string(review->resource) + "." + std::string(review->group) +
-                  ", which is not this webhook's resource");
+    return refuse("the review is for " + std::string(review->resource) + "." +
+                  std::string(review->group) + ", which is not this webhook's resource");
   }
-  Reply reply = [&webhook, began, uid = std::string(review->uid), callback = std::move(callback)](Response response) {
+  Reply reply = [&webhook, began, uid = std::string(review->uid),
+                 callback = std::move(callback)](Response response) {
     (response.allowed() ? webhook.allowed : webhook.denied)->Increment();
     callback(http::Respond(200, response.ToJson(uid)));
     webhook.latency->Observe(std::chrono::duration<double>(Clock::now() - began).count());

@@ -18,8 +18,9 @@ namespace berth::admission {
 
 enum class Phase { kMutate, kValidate };
 
-// The registered webhooks. A webhook's path is /mutate/<group>/<resource> or /validate/<group>/<resource>.
-// Registration is done before serving; after that every method is thread-safe.
+// The registered webhooks. A webhook's path is /mutate/<group>/<resource> or
+// /validate/<group>/<resource>. Registration is done before serving; after that every method is
+// thread-safe.
 class Webhooks {
  public:
   using Reply = std::move_only_function<void(Response)>;
@@ -32,13 +33,15 @@ class Webhooks {
   void On(Phase phase, const std::string& group, const std::string& resource,
           std::initializer_list<Operation> operations, Handler handler);
 
-  // Handles one HTTP request. Operations that have no handler are allowed: the webhook configuration decides what is sent.
+  // Handles one HTTP request. Operations that have no handler are allowed: the webhook
+  // configuration decides what is sent.
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback) const;
 
  private:
   struct Webhook;
 
-  void Review(const Webhook& webhook, const drogon::HttpRequestPtr& request, http::Callback callback) const;
+  void Review(const Webhook& webhook, const drogon::HttpRequestPtr& request,
+              http::Callback callback) const;
 
   prometheus::Family<prometheus::Counter>& reviews_;
   prometheus::Family<prometheus::Histogram>& latency_;

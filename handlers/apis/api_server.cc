@@ -9,13 +9,15 @@ namespace {
 
 constexpr int kRetrySoon = 1;
 
-kube::Status ForbiddenTo(const User& user, const Attributes& attributes, const std::string& reason) {
+kube::Status ForbiddenTo(const User& user, const Attributes& attributes,
+                         const std::string& reason) {
   std::string why = "User \"" + user.name + "\" cannot " + attributes.verb + " ";
   if (attributes.resource.empty()) {
     why += "path \"" + attributes.path + "\"";
   } else {
     why += "resource \"" + attributes.resource + "\" in API group \"" + attributes.group + "\"";
-    why += attributes.ns.empty() ? " at the cluster scope" : " in the namespace \"" + attributes.ns + "\"";
+    why += attributes.ns.empty() ? " at the cluster scope"
+                                 : " in the namespace \"" + attributes.ns + "\"";
   }
   if (!reason.empty()) why += ": " + reason;
   return kube::Forbidden(attributes.group, attributes.resource, attributes.name, why);
@@ -25,7 +27,8 @@ kube::Status ForbiddenTo(const User& user, const Attributes& attributes, const s
 kube::Status TooLarge(std::uint64_t asked, std::uint64_t current) {
   return {.code = 504,
           .reason = "Timeout",
-          .message = "Too large resource version: " + std::to_string(asked) + ", current: " + std::to_string(current),
+          .message = "Too large resource version: " + std::to_string(asked) +
+                     ", current: " + std::to_string(current),
           .details = {.causes = {{"ResourceVersionTooLarge", "Too large resource version", ""}},
                       .retry_after_seconds = kRetrySoon}};
 }
@@ -40,7 +43,8 @@ struct ApiServer::Exchange {
   User user;
   std::string id;
   prometheus::Family<prometheus::Counter>* requests = nullptr;
-  bool known = false;  // the resource is one of ours: only words we know become labels, never a client's
+  bool known =
+      false;  // the resource is one of ours: only words we know become labels, never a client's
 
   void Answer(const drogon::HttpResponsePtr& response) const {
     response->addHeader("Audit-Id", id);
@@ -51,9 +55,10 @@ struct ApiServer::Exchange {
   void Answer(const kube::Status& status) const { Answer(http::Respond(status)); }
 
   void Count(int code) const {
-    requests->Add({{"verb", attributes.verb},
-                   {"resource", known ? attributes.resource : ""},
-                   {"code", std::to_string(code)}})
+    requests
+        ->Add({{"verb", attributes.verb},
+               {"resource", known ? attributes.resource : ""},
+               {"code", std::to_string(code)}})
         .Increment();
     const bool refused = code == 401 || code == 403 || code >= 500;
     log::Write(refused ? log::Level::kWarn : log::Level::kDebug, "api request",
@@ -66,7 +71,8 @@ struct ApiServer::Exchange {
   }
 };
 
-ApiServer::ApiServer(Authenticator& authenticator, Authorizer& authorizer, prometheus::Registry& registry)
+ApiServer::ApiServer(Authenticator& authenticator, Authorizer& authorizer,
+                     prometheus::Registry& registry)
     : authenticator_(authenticator),
       authorizer_(authorizer),
       requests_(prometheus::BuildCounter()
@@ -86,7 +92,8 @@ ApiServer::~ApiServer() = default;
 
 void ApiServer::Add(ResourceStore& store) {
   const std::string& plural = store.type().plural;
-  const WatchMetrics metrics{watchers_.Add({{"resource", plural}}), cut_off_.Add({{"resource", plural}})};
+  const WatchMetrics metrics{watchers_.Add({{"resource", plural}}),
+                             cut_off_.Add({{"resource", plural}})};
   resources_.emplace(plural, Resource{&store, std::make_unique<WatchHub>(store, metrics)});
 }
 
@@ -114,16 +121,20 @@ void ApiServer::Serve(const drogon::HttpRequestPtr& request, http::Callback call
                     .id = http::RequestId(request),
                     .requests = &requests_};
   exchange.known = resources_.contains(exchange.attributes.resource);
-  authenticator_.Authenticate(request, [this, exchange = std::move(exchange)](std::expected<User, kube::Status> user) mutable {
+  authenticator_.Authenticate(request, [this, exchange = std::move(exchange)](
+                                           std::expected<User, kube::Status> user) mutable {
     if (!user) return exchange.Answer(user.error());
     exchange.user = std::move(*user);
     const User& asking = exchange.user;
     const Attributes& asked = exchange.attributes;
-    authorizer_.Authorize(asking, asked, [this, exchange](std::expected<Authorizer::Verdict, kube::Status> verdict) {
-      if (!verdict) return exchange.Answer(verdict.error());
-      if (!verdict->allowed) return exchange.Answer(ForbiddenTo(exchange.user, exchange.attributes, verdict->reason));
-      Dispatch(exchange);
-    });
+    authorizer_.Authorize(
+        asking, asked, [this, exchange](std::expected<Authorizer::Verdict, kube::Status> verdict) {
+          if (!verdict) return exchange.Answer(verdict.error());
+          if (!verdict->allowed)
+            return exchange.Answer(
+                ForbiddenTo(exchange.user, exchange.attributes, verdict->reason));
+          Dispatch(exchange);
+        });
   });
 }
 
@@ -145,9 +156,11 @@ void ApiServer::ServeDocument(const Exchange& exchange) {
   if (exchange.request->method() != drogon::Get) {
     return exchange.Answer(kube::MethodNotAllowed("", std::string(path), exchange.attributes.verb));
   }
-  const bool aggregated = path == "/apis" && WantsAggregatedDiscovery(exchange.request->getHeader("accept"));
+  const bool aggregated =
+      path == "/apis" && WantsAggregatedDiscovery(exchange.request->getHeader("accept"));
   const Document& document = aggregated ? aggregated_ : found->second;
-  const bool fresh = exchange.request->getHeader("if-none-match").find(document.etag) != std::string::npos;
+  const bool fresh =
+      exchange.request->getHeader("if-none-match").find(document.etag) != std::string::npos;
   const auto response = fresh ? http::Respond(304, "", document.content_type)
                               : http::Respond(200, document.body, document.content_type);
   response->addHeader("ETag", document.etag);
@@ -169,7 +182,8 @@ void ApiServer::Get(const Exchange& exchange, ResourceStore& store) {
   const auto form = ReadForm(exchange.request);
   if (!form) return exchange.Answer(form.error());
   const auto object = store.Get(exchange.attributes.ns, exchange.attributes.name);
-  if (!object) return exchange.Answer(kube::NotFound(kGroup, store.type().plural, exchange.attributes.name));
+  if (!object)
+    return exchange.Answer(kube::NotFound(kGroup, store.type().plural, exchange.attributes.name));
   exchange.Answer(http::Respond(200, RenderObject(store.type(), *object, *form)));
 }
 
@@ -183,17 +197,21 @@ void ApiServer::List(const Exchange& exchange, ResourceStore& store) {
 
   const std::uint64_t current = store.version();
   const std::uint64_t asked = options->version.value_or(0);
-  if (options->match == ListOptions::Match::kExact && asked != current) {
-    return exchange.Answer(kube::Expired("the resourceVersion " + std::to_string(asked) + " is no longer held"));
-  }
   if (asked > current) return exchange.Answer(TooLarge(asked, current));
   if (options->start_version && !store.Since(*options->start_version)) {
-    return exchange.Answer(kube::Expired("the continue token has expired; list again from the beginning"));
+    return exchange.Answer(
+        kube::Expired("the continue token has expired; list again from the beginning"));
   }
 
   const Page page = store.List(
-      exchange.attributes.ns, [&](const Object& object) { return selection->Matches(object); }, options->start, options->limit);
-  ListMetadata metadata{.version = options->start_version.value_or(page.version), .continue_token = {}};
+      exchange.attributes.ns, [&](const Object& object) { return selection->Matches(object); },
+      options->start, options->limit);
+  if (options->match == ListOptions::Match::kExact && page.version != asked) {
+    return exchange.Answer(
+        kube::Expired("the resourceVersion " + std::to_string(asked) + " is no longer held"));
+  }
+  ListMetadata metadata{.version = options->start_version.value_or(page.version),
+                        .continue_token = {}};
   if (page.next) metadata.continue_token = ContinueToken(*page.next, metadata.version);
   exchange.Answer(http::Respond(200, RenderList(store.type(), page.objects, metadata, *form)));
 }
@@ -211,7 +229,8 @@ void ApiServer::Watch(const Exchange& exchange, Resource& resource) {
   }
   const std::uint64_t current = store.version();
   if (watch->after == std::numeric_limits<std::uint64_t>::max()) watch->after = current;
-  if (const auto after = watch->after.value_or(0); after > current) return exchange.Answer(TooLarge(after, current));
+  if (const auto after = watch->after.value_or(0); after > current)
+    return exchange.Answer(TooLarge(after, current));
   const auto connection = exchange.request->getConnectionPtr().lock();
   // Who left while access was reviewed has been forgotten already.
   if (!connection || !connection->connected()) return;
@@ -225,7 +244,8 @@ void ApiServer::Delete(const Exchange& exchange, ResourceStore& store) {
   if (!object) return exchange.Answer(kube::NotFound(kGroup, plural, name));
   const std::string_view body = exchange.request->body();
   kube::JsonDocument document;
-  const auto options = body.empty() ? kube::Result<kube::JsonView>(kube::JsonView()) : document.Parse(body);
+  const auto options =
+      body.empty() ? kube::Result<kube::JsonView>(kube::JsonView()) : document.Parse(body);
   if (!options) return exchange.Answer(kube::BadRequest(options.error().message));
   const kube::JsonView preconditions = (*options)["preconditions"];
   const auto uid = preconditions["uid"].String();
@@ -234,11 +254,14 @@ void ApiServer::Delete(const Exchange& exchange, ResourceStore& store) {
     return exchange.Answer(kube::Conflict(kGroup, plural, name, "the precondition does not hold"));
   }
   // A dry run has passed every check that there is.
-  const bool dry_run = (*options)["dryRun"].size() > 0 || !exchange.request->getParameter("dryRun").empty();
+  const bool dry_run =
+      (*options)["dryRun"].size() > 0 || !exchange.request->getParameter("dryRun").empty();
   if (!dry_run) {
-    if (const auto deleted = store.Delete(ns, name); !deleted) return exchange.Answer(deleted.error());
+    if (const auto deleted = store.Delete(ns, name); !deleted)
+      return exchange.Answer(deleted.error());
   }
-  exchange.Answer(kube::Success({.name = name, .group = kGroup, .kind = plural, .uid = object->uid, .causes = {}}));
+  exchange.Answer(kube::Success(
+      {.name = name, .group = kGroup, .kind = plural, .uid = object->uid, .causes = {}}));
 }
 
 void ApiServer::Forget(const trantor::TcpConnection* connection) {

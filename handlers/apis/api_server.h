@@ -18,8 +18,8 @@
 
 namespace berth::apis {
 
-// The aggregated API: every request is authenticated, authorised and then answered from discovery, OpenAPI or a store.
-// Thread-safe once Start() was called.
+// The aggregated API: every request is authenticated, authorised and then answered from discovery,
+// OpenAPI or a store. Thread-safe once Start() was called.
 class ApiServer {
  public:
   ApiServer(Authenticator& authenticator, Authorizer& authorizer, prometheus::Registry& registry);

@@ -21,7 +21,8 @@ constexpr const char* kAuthenticated = "system:authenticated";
 constexpr const char* kAnonymous = "system:anonymous";
 
 std::string Lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
 }
 
@@ -32,9 +33,10 @@ std::string Digest(const std::string& text) {
   return {reinterpret_cast<const char*>(digest.data()), size};
 }
 
-// The ConfigMap holds lists as JSON in text. A list that cannot be read is an error, never an empty one: no allowed names
-// means that every name is.
-kube::Result<void> ReadTextList(kube::JsonView data, const std::string& key, std::vector<std::string>& list) {
+// The ConfigMap holds lists as JSON in text. A list that cannot be read is an error, never an empty
+// one: no allowed names means that every name is.
+kube::Result<void> ReadTextList(kube::JsonView data, const std::string& key,
+                                std::vector<std::string>& list) {
   const std::string_view text = data[key].StringOr("");
   if (text.empty()) return {};
   kube::JsonDocument document;
@@ -52,7 +54,8 @@ kube::Result<void> ReadTextList(kube::JsonView data, const std::string& key, std
 
 // What every API server does: whoever is somebody is authenticated.
 User Completed(User user) {
-  if (user.name != kAnonymous && std::ranges::find(user.groups, kAuthenticated) == user.groups.end()) {
+  if (user.name != kAnonymous &&
+      std::ranges::find(user.groups, kAuthenticated) == user.groups.end()) {
     user.groups.emplace_back(kAuthenticated);
   }
   return user;
@@ -64,9 +67,11 @@ std::expected<User, kube::Status> UserFromReview(const std::string& body) {
   const kube::JsonView status = review ? (*review)["status"] : kube::JsonView();
   if (!status["authenticated"].Bool().value_or(false)) return std::unexpected(kube::Unauthorized());
   const kube::JsonView in = status["user"];
-  User user{.name = std::string(in["username"].StringOr("")), .uid = std::string(in["uid"].StringOr(""))};
+  User user{.name = std::string(in["username"].StringOr("")),
+            .uid = std::string(in["uid"].StringOr(""))};
   if (user.name.empty()) return std::unexpected(kube::Unauthorized());
-  in["groups"].ForEachItem([&](kube::JsonView group) { user.groups.emplace_back(group.StringOr("")); });
+  in["groups"].ForEachItem(
+      [&](kube::JsonView group) { user.groups.emplace_back(group.StringOr("")); });
   in["extra"].ForEach([&](std::string_view key, kube::JsonView values) {
     auto& list = user.extra[std::string(key)];
     values.ForEachItem([&](kube::JsonView value) { list.emplace_back(value.StringOr("")); });
@@ -88,12 +93,14 @@ kube::Result<RequestHeaderConfig> RequestHeaderConfig::FromConfigMap(kube::JsonV
       {"requestheader-group-headers", &config.group_headers},
       {"requestheader-extra-headers-prefix", &config.extra_prefixes}};
   for (const auto& [key, list] : lists) {
-    if (const auto read = ReadTextList(data, key, *list); !read) return std::unexpected(read.error());
+    if (const auto read = ReadTextList(data, key, *list); !read)
+      return std::unexpected(read.error());
   }
   return config;
 }
 
-RequestHeaderConfig RequestHeaderConfig::Usual(std::string client_ca_pem, std::vector<std::string> allowed_names) {
+RequestHeaderConfig RequestHeaderConfig::Usual(std::string client_ca_pem,
+                                               std::vector<std::string> allowed_names) {
   return {.client_ca_pem = std::move(client_ca_pem),
           .allowed_names = std::move(allowed_names),
           .username_headers = {"X-Remote-User"},
@@ -103,9 +110,12 @@ RequestHeaderConfig RequestHeaderConfig::Usual(std::string client_ca_pem, std::v
 }
 
 Authenticator::Authenticator(kube::Client* client, CommonNameOf common_name_of)
-    : client_(client), common_name_of_(std::move(common_name_of)), tokens_(kTokens, kTokenLifetime) {}
+    : client_(client),
+      common_name_of_(std::move(common_name_of)),
+      tokens_(kTokens, kTokenLifetime) {}
 
-// Parsing a certificate costs more than the rest of a request, so its name is kept as long as the connection has it.
+// Parsing a certificate costs more than the rest of a request, so its name is kept as long as the
+// connection has it.
 std::string Authenticator::CertificateName(const drogon::HttpRequestPtr& request) const {
   struct Known {
     std::weak_ptr<trantor::Certificate> certificate;
@@ -115,7 +125,8 @@ std::string Authenticator::CertificateName(const drogon::HttpRequestPtr& request
   static thread_local std::unordered_map<const trantor::Certificate*, Known> known;
   const auto& certificate = request->peerCertificate();
   const auto found = known.find(certificate.get());
-  if (found != known.end() && found->second.certificate.lock() == certificate) return found->second.name;
+  if (found != known.end() && found->second.certificate.lock() == certificate)
+    return found->second.name;
   if (known.size() >= kMostKnown) {
     std::erase_if(known, [](const auto& entry) { return entry.second.certificate.expired(); });
     if (known.size() >= kMostKnown) known.clear();
@@ -125,8 +136,8 @@ std::string Authenticator::CertificateName(const drogon::HttpRequestPtr& request
   return name;
 }
 
-std::expected<User, kube::Status> Authenticator::FromHeaders(const drogon::HttpRequestPtr& request,
-                                                             const RequestHeaderConfig& config) const {
+std::expected<User, kube::Status> Authenticator::FromHeaders(
+    const drogon::HttpRequestPtr& request, const RequestHeaderConfig& config) const {
   User user;
   for (const auto& header : config.username_headers) {
     const auto values = http::Values(request, header);
@@ -137,7 +148,8 @@ std::expected<User, kube::Status> Authenticator::FromHeaders(const drogon::HttpR
   }
   if (user.name.empty()) return std::unexpected(kube::Unauthorized());
   for (const auto& header : config.uid_headers) {
-    if (const auto values = http::Values(request, header); !values.empty()) user.uid = values.front();
+    if (const auto values = http::Values(request, header); !values.empty())
+      user.uid = values.front();
   }
   for (const auto& header : config.group_headers) {
     for (auto& group : http::Values(request, header)) user.groups.push_back(std::move(group));
@@ -146,7 +158,8 @@ std::expected<User, kube::Status> Authenticator::FromHeaders(const drogon::HttpR
     const std::string lower = Lower(prefix);
     for (const auto& [name, unused] : request->headers()) {
       if (!name.starts_with(lower)) continue;
-      user.extra[Lower(drogon::utils::urlDecode(name.substr(lower.size())))] = http::Values(request, name);
+      user.extra[Lower(drogon::utils::urlDecode(name.substr(lower.size())))] =
+          http::Values(request, name);
     }
   }
   return Completed(std::move(user));
@@ -157,18 +170,21 @@ void Authenticator::Authenticate(const drogon::HttpRequestPtr& request, Done don
   const std::string& authorization = request->getHeader("authorization");
   if (request->peerCertificate() && config) {
     const std::string name = CertificateName(request);
-    const bool allowed = config->allowed_names.empty()
-                             ? !name.empty()
-                             : std::ranges::find(config->allowed_names, name) != config->allowed_names.end();
+    const bool allowed =
+        config->allowed_names.empty()
+            ? !name.empty()
+            : std::ranges::find(config->allowed_names, name) != config->allowed_names.end();
     if (!allowed) {
-      log::Warn("client certificate is not the front proxy's", {{"commonName", name}, {"peer", request->peerAddr().toIp()}});
+      log::Warn("client certificate is not the front proxy's",
+                {{"commonName", name}, {"peer", request->peerAddr().toIp()}});
       return done(std::unexpected(kube::Unauthorized()));
     }
     // The front proxy strips the caller's own credentials; both at once is not its request.
     if (!authorization.empty()) return done(std::unexpected(kube::Unauthorized()));
     return done(FromHeaders(request, *config));
   }
-  if (authorization.starts_with(kBearer) && client_) return ReviewToken(authorization.substr(kBearer.size()), std::move(done));
+  if (authorization.starts_with(kBearer) && client_)
+    return ReviewToken(authorization.substr(kBearer.size()), std::move(done));
   done(std::unexpected(kube::Unauthorized()));
 }
 
@@ -181,20 +197,21 @@ void Authenticator::ReviewToken(const std::string& token, Done done) {
   review["spec"] = Json(jsoncons::json_object_arg);
   review["spec"]["token"] = token;
   trantor::EventLoop* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
-  client_->Send({.method = kube::Method::kPost,
-                 .path = "/apis/authentication.k8s.io/v1/tokenreviews",
-                 .body = review.to_string()},
-                [this, loop, key, done = std::move(done)](kube::Result<kube::Response> answer) {
-                  std::expected<User, kube::Status> user = std::unexpected(kube::Unauthorized());
-                  if (answer) {
-                    user = UserFromReview(answer->body);
-                    if (user) tokens_.Put(key, *user);
-                  } else {
-                    log::Warn("token review failed", {{"error", answer.error().message}});
-                    user = std::unexpected(kube::ServiceUnavailable("the token cannot be reviewed now"));
-                  }
-                  loop->queueInLoop([done, user = std::move(user)] { done(user); });
-                });
+  client_->Send(
+      {.method = kube::Method::kPost,
+       .path = "/apis/authentication.k8s.io/v1/tokenreviews",
+       .body = review.to_string()},
+      [this, loop, key, done = std::move(done)](kube::Result<kube::Response> answer) {
+        std::expected<User, kube::Status> user = std::unexpected(kube::Unauthorized());
+        if (answer) {
+          user = UserFromReview(answer->body);
+          if (user) tokens_.Put(key, *user);
+        } else {
+          log::Warn("token review failed", {{"error", answer.error().message}});
+          user = std::unexpected(kube::ServiceUnavailable("the token cannot be reviewed now"));
+        }
+        loop->queueInLoop([done, user = std::move(user)] { done(user); });
+      });
 }
 
 }  // namespace berth::apis

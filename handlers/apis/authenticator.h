@@ -24,7 +24,8 @@ struct User {
   std::map<std::string, std::vector<std::string>> extra;
 };
 
-// How the API server's front proxy names its users; published in kube-system/extension-apiserver-authentication.
+// How the API server's front proxy names its users; published in
+// kube-system/extension-apiserver-authentication.
 struct RequestHeaderConfig {
   std::string client_ca_pem;
   std::vector<std::string> allowed_names;  // empty: any name the CA has signed
@@ -36,12 +37,13 @@ struct RequestHeaderConfig {
   // From the ConfigMap itself. An absent CA means that the cluster has no front proxy.
   static kube::Result<RequestHeaderConfig> FromConfigMap(kube::JsonView config_map);
   // The names kubeadm and every known distribution use.
-  static RequestHeaderConfig Usual(std::string client_ca_pem, std::vector<std::string> allowed_names);
+  static RequestHeaderConfig Usual(std::string client_ca_pem,
+                                   std::vector<std::string> allowed_names);
 };
 
-// Who is asking. The TLS listener has already refused client certificates that the request-header CA did not sign; here
-// the certificate's name decides whether its X-Remote-* headers count. Anybody else needs a bearer token, which the API
-// server reviews. Thread-safe.
+// Who is asking. The TLS listener has already refused client certificates that the request-header
+// CA did not sign; here the certificate's name decides whether its X-Remote-* headers count.
+// Anybody else needs a bearer token, which the API server reviews. Thread-safe.
 class Authenticator {
  public:
   using Done = std::function<void(std::expected<User, kube::Status>)>;
@@ -50,7 +52,9 @@ class Authenticator {
   // Without a client there are no token reviews: tokens are refused.
   Authenticator(kube::Client* client, CommonNameOf common_name_of);
 
-  void SetRequestHeader(std::shared_ptr<const RequestHeaderConfig> config) { config_.store(std::move(config)); }
+  void SetRequestHeader(std::shared_ptr<const RequestHeaderConfig> config) {
+    config_.store(std::move(config));
+  }
 
   // `done` is called once, on the calling event loop.
   void Authenticate(const drogon::HttpRequestPtr& request, Done done);

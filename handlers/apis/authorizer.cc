@@ -46,10 +46,12 @@ Json ReviewOf(const User& user, const Attributes& attributes) {
 
 }  // namespace
 
-Authorizer::Authorizer(kube::Client* client) : client_(client), verdicts_(kVerdicts, kVerdictLifetime) {}
+Authorizer::Authorizer(kube::Client* client)
+    : client_(client), verdicts_(kVerdicts, kVerdictLifetime) {}
 
 void Authorizer::Authorize(const User& user, const Attributes& attributes, Done done) {
-  if (std::ranges::find(user.groups, "system:masters") != user.groups.end()) return done(Verdict{true, {}});
+  if (std::ranges::find(user.groups, "system:masters") != user.groups.end())
+    return done(Verdict{true, {}});
   if (!client_) return done(Verdict{false, "no API server to ask"});
   // The review itself is the cache's key: two callers are alike only if the whole question is.
   std::string body = ReviewOf(user, attributes).to_string();
@@ -63,10 +65,12 @@ void Authorizer::Authorize(const User& user, const Attributes& attributes, Done 
                   kube::JsonDocument document;
                   if (!answer) {
                     log::Warn("access review failed", {{"error", answer.error().message}});
-                    verdict = std::unexpected(kube::ServiceUnavailable("access cannot be reviewed now"));
+                    verdict =
+                        std::unexpected(kube::ServiceUnavailable("access cannot be reviewed now"));
                   } else if (const auto review = document.Parse(answer->body)) {
                     const kube::JsonView status = (*review)["status"];
-                    verdict = Verdict{status["allowed"].Bool().value_or(false) && !status["denied"].Bool().value_or(false),
+                    verdict = Verdict{status["allowed"].Bool().value_or(false) &&
+                                          !status["denied"].Bool().value_or(false),
                                       std::string(status["reason"].StringOr(""))};
                     verdicts_.Put(body, *verdict);
                   }

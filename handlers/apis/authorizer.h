@@ -21,8 +21,8 @@ struct Attributes {
   std::string name;
 };
 
-// Asks the API server whether a user may, by SubjectAccessReview; answers are good for ten seconds. Members of
-// system:masters always may. Without a client nobody else may. Thread-safe.
+// Asks the API server whether a user may, by SubjectAccessReview; answers are good for ten seconds.
+// Members of system:masters always may. Without a client nobody else may. Thread-safe.
 class Authorizer {
  public:
   struct Verdict {

@@ -94,7 +94,8 @@ Document AggregatedGroupList(const std::vector<const ResourceType*>& types) {
   list["metadata"] = NewObject();
   list["items"] = NewArray();
   list["items"].push_back(std::move(group));
-  return MakeDocument(list.to_string(), "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+  return MakeDocument(list.to_string(),
+                      "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
 }
 
 Document ResourceList(const std::vector<const ResourceType*>& types) {

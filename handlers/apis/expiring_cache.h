@@ -8,13 +8,15 @@
 
 namespace berth::apis {
 
-// Answers that stay good for a short while, at most `capacity` of them. Thread-safe; O(1) but for making room.
+// Answers that stay good for a short while, at most `capacity` of them. Thread-safe; O(1) but for
+// making room.
 template <typename Value>
 class ExpiringCache {
  public:
   using Clock = std::chrono::steady_clock;
 
-  ExpiringCache(std::size_t capacity, std::chrono::milliseconds lifetime) : capacity_(capacity), lifetime_(lifetime) {}
+  ExpiringCache(std::size_t capacity, std::chrono::milliseconds lifetime)
+      : capacity_(capacity), lifetime_(lifetime) {}
 
   std::optional<Value> Get(const std::string& key, Clock::time_point now = Clock::now()) {
     const std::lock_guard lock(mutex_);

@@ -20,11 +20,14 @@ std::size_t Weight(const Event& event) {
   return sizeof(Event) + event.object->json.size() + event.object->metadata.size();
 }
 
-// Cells and selectable fields are not part of the content but are shown or selected by, so a change of theirs is one.
+// Cells and selectable fields are not part of the content but are shown or selected by, so a change
+// of theirs is one.
 std::string Fingerprint(const LiveCollection::Draft& draft) {
   std::string text = draft.content.to_string();
-  for (const auto& [key, value] : draft.labels) text.append("\n").append(key).append("=").append(value);
-  for (const auto& [key, value] : draft.fields) text.append("\n").append(key).append("=").append(value);
+  for (const auto& [key, value] : draft.labels)
+    text.append("\n").append(key).append("=").append(value);
+  for (const auto& [key, value] : draft.fields)
+    text.append("\n").append(key).append("=").append(value);
   for (const auto& cell : draft.cells) {
     text.append("\n").append(cell.since ? "since " + std::to_string(*cell.since) : cell.json);
   }
@@ -32,6 +35,18 @@ std::string Fingerprint(const LiveCollection::Draft& draft) {
 }
 
 }  // namespace
+
+Object AtVersion(const Object& object, std::uint64_t version) {
+  const std::string before = "\"resourceVersion\":\"" + std::to_string(object.version) + "\"";
+  const std::string after = "\"resourceVersion\":\"" + std::to_string(version) + "\"";
+  Object copy = object;
+  // The first occurrence is the metadata's own: it stands before anything a client has a word in
+  // but the name, which has no quotes.
+  for (std::string* text : {&copy.metadata, &copy.json})
+    text->replace(text->find(before), before.size(), after);
+  copy.version = version;
+  return copy;
+}
 
 LiveCollection::LiveCollection(ResourceType type, std::uint64_t first_version, Limits limits)
     : type_(std::move(type)), limits_(limits), version_(first_version), oldest_(first_version) {}
@@ -98,12 +113,7 @@ bool LiveCollection::Remove(const std::string& ns, const std::string& name) {
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find({ns, name});
     if (found == entries_.end()) return false;
-    auto last = std::make_shared<Object>(*found->second.object);
-    ++version_;
-    const std::string before = "\"resourceVersion\":\"" + std::to_string(last->version) + "\"";
-    const std::string after = "\"resourceVersion\":\"" + std::to_string(version_) + "\"";
-    for (std::string* text : {&last->metadata, &last->json}) text->replace(text->find(before), before.size(), after);
-    last->version = version_;
+    auto last = std::make_shared<const Object>(AtVersion(*found->second.object, ++version_));
     Record({EventType::kDeleted, version_, std::move(last), nullptr});
     entries_.erase(found);
   }
@@ -114,7 +124,8 @@ bool LiveCollection::Remove(const std::string& ns, const std::string& name) {
 void LiveCollection::Record(Event event) {
   history_bytes_ += Weight(event);
   history_.push_back(std::move(event));
-  while (history_.size() > limits_.events || (history_bytes_ > limits_.bytes && history_.size() > 1)) {
+  while (history_.size() > limits_.events ||
+         (history_bytes_ > limits_.bytes && history_.size() > 1)) {
     oldest_ = history_.front().version;
     history_bytes_ -= Weight(history_.front());
     history_.pop_front();
@@ -131,8 +142,8 @@ ObjectPtr LiveCollection::Get(const std::string& ns, const std::string& name) co
   return found == entries_.end() ? nullptr : found->second.object;
 }
 
-Page LiveCollection::List(const std::string& ns, const Filter& filter, const std::optional<ListKey>& start,
-                          std::size_t limit) const {
+Page LiveCollection::List(const std::string& ns, const Filter& filter,
+                          const std::optional<ListKey>& start, std::size_t limit) const {
   Page page;
   const std::lock_guard lock(mutex_);
   page.version = version_;
@@ -160,7 +171,8 @@ std::optional<std::vector<Event>> LiveCollection::Since(std::uint64_t version) c
   return std::vector<Event>(first, history_.end());
 }
 
-std::expected<void, kube::Status> LiveCollection::Delete(const std::string& ns, const std::string& name) {
+std::expected<void, kube::Status> LiveCollection::Delete(const std::string& ns,
+                                                         const std::string& name) {
   if (!deleter_) return std::unexpected(kube::MethodNotAllowed(kGroup, type_.plural, "delete"));
   return deleter_(ns, name);
 }

@@ -8,8 +8,8 @@
 
 namespace berth::apis {
 
-// A ResourceStore in memory: what the control thread puts in, readers see at once, and watchers hear of.
-// History is bounded by count and by bytes; a watcher that falls behind it starts over.
+// A ResourceStore in memory: what the control thread puts in, readers see at once, and watchers
+// hear of. History is bounded by count and by bytes; a watcher that falls behind it starts over.
 class LiveCollection : public ResourceStore {
  public:
   struct Limits {
@@ -25,9 +25,11 @@ class LiveCollection : public ResourceStore {
     std::vector<Cell> cells;
     Json content{jsoncons::json_object_arg};  // members beside apiVersion, kind and metadata
   };
-  using Deleter = std::function<std::expected<void, kube::Status>(const std::string& ns, const std::string& name)>;
+  using Deleter = std::function<std::expected<void, kube::Status>(const std::string& ns,
+                                                                  const std::string& name)>;
 
-  // `first_version` is above every version of an earlier process, so that a watch across a restart starts over.
+  // `first_version` is above every version of an earlier process, so that a watch across a restart
+  // starts over.
   LiveCollection(ResourceType type, std::uint64_t first_version, Limits limits);
   explicit LiveCollection(ResourceType type);
 
@@ -54,7 +56,8 @@ class LiveCollection : public ResourceStore {
     std::int64_t created = 0;
   };
 
-  ObjectPtr Build(const Draft& draft, const std::string& uid, std::int64_t created, std::uint64_t version) const;
+  ObjectPtr Build(const Draft& draft, const std::string& uid, std::int64_t created,
+                  std::uint64_t version) const;
   void Record(Event event);
   void Notify() const;
 

@@ -40,7 +40,8 @@ Json MetaSchema() {
   properties["labels"]["additionalProperties"]["type"] = "string";
   Json schema = NewObject();
   schema["type"] = "object";
-  schema["description"] = "The metadata of a live object, which has fewer members than a stored one.";
+  schema["description"] =
+      "The metadata of a live object, which has fewer members than a stored one.";
   schema["properties"] = std::move(properties);
   return schema;
 }
@@ -71,7 +72,8 @@ Json KindSchema(const ResourceType& type, const std::string& root) {
   schema["properties"]["apiVersion"] = Text("The version of the schema of this object.");
   schema["properties"]["kind"] = Text("The kind of this object.");
   schema["properties"]["metadata"] = Reference(root, kMeta, "Standard metadata.");
-  for (const auto& member : type.properties.object_range()) schema["properties"][member.key()] = member.value();
+  for (const auto& member : type.properties.object_range())
+    schema["properties"][member.key()] = member.value();
   schema["x-kubernetes-group-version-kind"] = Json(jsoncons::json_array_arg);
   schema["x-kubernetes-group-version-kind"].push_back(GroupVersionKind(type.kind));
   return schema;
@@ -123,7 +125,8 @@ Json PathParameter(const char* name, bool v3) {
   return parameter;
 }
 
-Json Operation(const ResourceType& type, const char* action, const std::string& root, const std::string& schema, bool v3) {
+Json Operation(const ResourceType& type, const char* action, const std::string& root,
+               const std::string& schema, bool v3) {
   Json reference = NewObject();
   reference["$ref"] = root + schema;
   Json ok = NewObject();
@@ -163,7 +166,8 @@ Json Paths(const std::vector<const ResourceType*>& types, const std::string& roo
     const std::string item = base + "/{name}";
     paths[item] = NewObject();
     paths[item]["get"] = Operation(*type, "get", root, kPrefix + type->kind, v3);
-    if (type->deletable) paths[item]["delete"] = Operation(*type, "delete", root, kPrefix + type->kind, v3);
+    if (type->deletable)
+      paths[item]["delete"] = Operation(*type, "delete", root, kPrefix + type->kind, v3);
     paths[item]["parameters"] = parameters(true);
   }
   return paths;

@@ -7,8 +7,10 @@
 namespace berth::apis {
 namespace {
 
-constexpr std::string_view kTableHead = R"({"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":)";
-constexpr std::string_view kPartialHead = R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)";
+constexpr std::string_view kTableHead =
+    R"({"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":)";
+constexpr std::string_view kPartialHead =
+    R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)";
 
 std::string_view Trim(std::string_view text) {
   const auto first = text.find_first_not_of(" \t");
@@ -23,7 +25,8 @@ bool VisitAccept(std::string_view accept, Visit visit) {
     const auto end = accept.find_first_of(",\x1f");  // a repeated header is joined with 0x1f
     const std::string_view range = accept.substr(0, end);
     const auto semicolon = range.find(';');
-    const std::string_view parameters = semicolon == std::string_view::npos ? "" : range.substr(semicolon);
+    const std::string_view parameters =
+        semicolon == std::string_view::npos ? "" : range.substr(semicolon);
     if (visit(Trim(range.substr(0, semicolon)), parameters)) return true;
     if (end == std::string_view::npos) return false;
     accept.remove_prefix(end + 1);
@@ -51,7 +54,9 @@ bool IsJsonRange(std::string_view media_type) {
 }
 
 std::int64_t UnixNow() {
-  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 void AppendVersion(std::string& out, std::uint64_t version) {
@@ -59,7 +64,8 @@ void AppendVersion(std::string& out, std::uint64_t version) {
 }
 
 void AppendColumns(std::string& out, const ResourceType& type) {
-  out.append(R"({"name":"Name","type":"string","format":"name","description":"Name of the object.","priority":0})");
+  out.append(
+      R"({"name":"Name","type":"string","format":"name","description":"Name of the object.","priority":0})");
   for (const Column& column : type.columns) {
     Json definition(jsoncons::json_object_arg);
     definition["name"] = column.name;
@@ -98,10 +104,15 @@ void AppendRow(std::string& out, const Object& object, IncludeObject include) {
   out.append("}");
 }
 
-void AppendObject(std::string& out, const ResourceType& type, const Object& object, Form form, bool with_columns) {
+void AppendObject(std::string& out, const ResourceType& type, const Object& object, Form form,
+                  bool with_columns) {
   switch (form.kind) {
-    case Form::Kind::kObject: out.append(object.json); return;
-    case Form::Kind::kPartial: AppendPartial(out, object); return;
+    case Form::Kind::kObject:
+      out.append(object.json);
+      return;
+    case Form::Kind::kPartial:
+      AppendPartial(out, object);
+      return;
     case Form::Kind::kTable:
       out.append(kTableHead);
       AppendVersion(out, object.version);
@@ -124,7 +135,8 @@ std::optional<Form::Kind> NegotiateForm(std::string_view accept) {
       kind = Form::Kind::kObject;
       return true;
     }
-    if (!HasParameter(parameters, "g", "meta.k8s.io") || !HasParameter(parameters, "v", "v1")) return false;
+    if (!HasParameter(parameters, "g", "meta.k8s.io") || !HasParameter(parameters, "v", "v1"))
+      return false;
     if (HasParameter(parameters, "as", "Table")) kind = Form::Kind::kTable;
     if (HasParameter(parameters, "as", "PartialObjectMetadata") ||
         HasParameter(parameters, "as", "PartialObjectMetadataList")) {
@@ -140,7 +152,8 @@ bool WantsAggregatedDiscovery(std::string_view accept) {
   VisitAccept(accept, [&](std::string_view media_type, std::string_view parameters) {
     if (!IsJsonRange(media_type)) return false;
     if (parameters.find("as=") == std::string_view::npos) return true;
-    wanted = HasParameter(parameters, "as", "APIGroupDiscoveryList") && HasParameter(parameters, "v", "v2") &&
+    wanted = HasParameter(parameters, "as", "APIGroupDiscoveryList") &&
+             HasParameter(parameters, "v", "v2") &&
              HasParameter(parameters, "g", "apidiscovery.k8s.io");
     return wanted;
   });
@@ -153,21 +166,27 @@ std::string RenderObject(const ResourceType& type, const Object& object, Form fo
   return out;
 }
 
-std::string RenderList(const ResourceType& type, const std::vector<ObjectPtr>& objects, const ListMetadata& metadata,
-                       Form form) {
+std::string RenderList(const ResourceType& type, const std::vector<ObjectPtr>& objects,
+                       const ListMetadata& metadata, Form form) {
   std::string out;
   switch (form.kind) {
     case Form::Kind::kObject:
-      out.append(R"({"kind":")").append(type.kind).append(R"(List","apiVersion":")").append(kGroupVersion);
+      out.append(R"({"kind":")")
+          .append(type.kind)
+          .append(R"(List","apiVersion":")")
+          .append(kGroupVersion);
       out.append(R"(","metadata":)");
       break;
     case Form::Kind::kPartial:
-      out.append(R"({"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":)");
+      out.append(
+          R"({"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":)");
       break;
-    case Form::Kind::kTable: out.append(kTableHead);
+    case Form::Kind::kTable:
+      out.append(kTableHead);
   }
   AppendVersion(out, metadata.version);
-  if (!metadata.continue_token.empty()) out.append(R"(,"continue":")").append(metadata.continue_token).append("\"");
+  if (!metadata.continue_token.empty())
+    out.append(R"(,"continue":")").append(metadata.continue_token).append("\"");
   out.append("}");
   if (form.kind == Form::Kind::kTable) {
     out.append(R"(,"columnDefinitions":[)");
@@ -189,8 +208,8 @@ std::string RenderList(const ResourceType& type, const std::vector<ObjectPtr>& o
   return out.append("]}");
 }
 
-std::string RenderEvent(const ResourceType& type, std::string_view event_type, const Object& object, Form form,
-                        bool with_columns) {
+std::string RenderEvent(const ResourceType& type, std::string_view event_type, const Object& object,
+                        Form form, bool with_columns) {
   std::string out;
   out.reserve(object.json.size() + 64);
   out.append(R"({"type":")").append(event_type).append(R"(","object":)");
@@ -198,15 +217,17 @@ std::string RenderEvent(const ResourceType& type, std::string_view event_type, c
   return out.append("}\n");
 }
 
-std::string RenderBookmark(const ResourceType& type, std::uint64_t version, bool initial_events_end, Form form) {
+std::string RenderBookmark(const ResourceType& type, std::uint64_t version, bool initial_events_end,
+                           Form form) {
   Object bookmark;
   bookmark.version = version;
   bookmark.cells.resize(type.columns.size());
   AppendVersion(bookmark.metadata, version);
-  if (initial_events_end) bookmark.metadata.append(R"(,"annotations":{"k8s.io/initial-events-end":"true"})");
+  if (initial_events_end)
+    bookmark.metadata.append(R"(,"annotations":{"k8s.io/initial-events-end":"true"})");
   bookmark.metadata.append("}");
-  bookmark.json = R"({"kind":")" + type.kind + R"(","apiVersion":")" + kGroupVersion + R"(","metadata":)" +
-                  bookmark.metadata + "}";
+  bookmark.json = R"({"kind":")" + type.kind + R"(","apiVersion":")" + kGroupVersion +
+                  R"(","metadata":)" + bookmark.metadata + "}";
   return RenderEvent(type, "BOOKMARK", bookmark, form, false);
 }
 
@@ -216,9 +237,12 @@ std::string RenderErrorEvent(const kube::Status& status) {
 
 std::string_view Name(EventType type) {
   switch (type) {
-    case EventType::kAdded: return "ADDED";
-    case EventType::kModified: return "MODIFIED";
-    case EventType::kDeleted: return "DELETED";
+    case EventType::kAdded:
+      return "ADDED";
+    case EventType::kModified:
+      return "MODIFIED";
+    case EventType::kDeleted:
+      return "DELETED";
   }
   std::unreachable();
 }
@@ -234,7 +258,8 @@ std::string Timestamp(std::int64_t unix_seconds) {
 
 std::string HumanDuration(std::int64_t seconds) {
   constexpr std::int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour, kYear = 365 * kDay;
-  const auto two = [](std::int64_t whole, const char* unit, std::int64_t part, const char* part_unit) {
+  const auto two = [](std::int64_t whole, const char* unit, std::int64_t part,
+                      const char* part_unit) {
     std::string text = std::to_string(whole) + unit;
     if (part != 0) text += std::to_string(part) + part_unit;
     return text;

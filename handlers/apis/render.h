@@ -18,7 +18,8 @@ struct Form {
   bool operator==(const Form&) const = default;
 };
 
-// The first form of the Accept header that is served; none: 406. Weights are ignored, as kubectl lists by preference.
+// The first form of the Accept header that is served; none: 406. Weights are ignored, as kubectl
+// lists by preference.
 std::optional<Form::Kind> NegotiateForm(std::string_view accept);
 // True when aggregated discovery v2 is asked for before plain JSON.
 bool WantsAggregatedDiscovery(std::string_view accept);
@@ -29,13 +30,15 @@ struct ListMetadata {
   std::uint64_t version = 0;
   std::string continue_token;
 };
-std::string RenderList(const ResourceType& type, const std::vector<ObjectPtr>& objects, const ListMetadata& metadata,
-                       Form form);
+std::string RenderList(const ResourceType& type, const std::vector<ObjectPtr>& objects,
+                       const ListMetadata& metadata, Form form);
 
-// Lines of a watch, each with its newline. A table names its columns in a stream's first event only.
-std::string RenderEvent(const ResourceType& type, std::string_view event_type, const Object& object, Form form,
-                        bool with_columns);
-std::string RenderBookmark(const ResourceType& type, std::uint64_t version, bool initial_events_end, Form form);
+// Lines of a watch, each with its newline. A table names its columns in a stream's first event
+// only.
+std::string RenderEvent(const ResourceType& type, std::string_view event_type, const Object& object,
+                        Form form, bool with_columns);
+std::string RenderBookmark(const ResourceType& type, std::uint64_t version, bool initial_events_end,
+                           Form form);
 std::string RenderErrorEvent(const kube::Status& status);
 
 std::string_view Name(EventType type);

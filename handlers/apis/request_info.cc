@@ -17,7 +17,10 @@ constexpr std::string_view kAcceptable =
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
 constexpr int kLeastWatchSeconds = 1800;  // as kube-apiserver's --min-request-timeout
 
-bool IsTrue(const std::string& text) { return text == "true" || text == "1" || text == "True" || text == "TRUE" || text == "t" || text == "T"; }
+bool IsTrue(const std::string& text) {
+  return text == "true" || text == "1" || text == "True" || text == "TRUE" || text == "t" ||
+         text == "T";
+}
 
 std::optional<std::uint64_t> ParseNumber(std::string_view text) {
   std::uint64_t number = 0;
@@ -46,17 +49,24 @@ std::string LowerMethod(const drogon::HttpRequestPtr& request) {
 
 std::string ResourceVerb(const drogon::HttpRequestPtr& request, bool named) {
   switch (request->method()) {
-    case drogon::Get: return IsTrue(request->getParameter("watch")) ? "watch" : named ? "get" : "list";
-    case drogon::Post: return "create";
-    case drogon::Put: return "update";
-    case drogon::Patch: return "patch";
-    case drogon::Delete: return named ? "delete" : "deletecollection";
-    default: return LowerMethod(request);
+    case drogon::Get:
+      return IsTrue(request->getParameter("watch")) ? "watch" : named ? "get" : "list";
+    case drogon::Post:
+      return "create";
+    case drogon::Put:
+      return "update";
+    case drogon::Patch:
+      return "patch";
+    case drogon::Delete:
+      return named ? "delete" : "deletecollection";
+    default:
+      return LowerMethod(request);
   }
 }
 
 kube::Status InvalidListOptions(const char* field, std::string message) {
-  return kube::Invalid("ListOptions", "meta.k8s.io", "", {{"FieldValueInvalid", std::move(message), field}});
+  return kube::Invalid("ListOptions", "meta.k8s.io", "",
+                       {{"FieldValueInvalid", std::move(message), field}});
 }
 
 std::expected<void, kube::Status> ReadContinue(const std::string& token, ListOptions& options) {
@@ -66,7 +76,8 @@ std::expected<void, kube::Status> ReadContinue(const std::string& token, ListOpt
   const auto second = first == std::string::npos ? first : text.find('\0', first + 1);
   const auto version = ParseNumber(std::string_view(text).substr(0, first));
   if (second == std::string::npos || !version) {
-    return std::unexpected(kube::BadRequest("continue key is not valid: it was not given by this server"));
+    return std::unexpected(
+        kube::BadRequest("continue key is not valid: it was not given by this server"));
   }
   options.start = ListKey{text.substr(first + 1, second - first - 1), text.substr(second + 1)};
   options.start_version = version;
@@ -80,7 +91,8 @@ Attributes ReadAttributes(const drogon::HttpRequestPtr& request) {
   attributes.path = http::RawPath(request);
   attributes.verb = LowerMethod(request);
   const auto parts = SplitPath(attributes.path);
-  if (parts.size() < 4 || parts[0] != "apis" || parts[1] != kGroup || parts[2] != kVersion) return attributes;
+  if (parts.size() < 4 || parts[0] != "apis" || parts[1] != kGroup || parts[2] != kVersion)
+    return attributes;
   const bool in_namespace = parts[3] == "namespaces" && parts.size() > 5;
   const std::size_t at = in_namespace ? 5 : 3;
   // Deeper paths would be subresources, of which there are none.
@@ -103,7 +115,8 @@ std::expected<ListOptions, kube::Status> ReadListOptions(const drogon::HttpReque
   }
   if (const auto& version = request->getParameter("resourceVersion"); !version.empty()) {
     options.version = ParseNumber(version);
-    if (!options.version) return std::unexpected(InvalidListOptions("resourceVersion", "Invalid value: not a number"));
+    if (!options.version)
+      return std::unexpected(InvalidListOptions("resourceVersion", "Invalid value: not a number"));
   }
   const auto& match = request->getParameter("resourceVersionMatch");
   if (match == "NotOlderThan") {
@@ -111,10 +124,12 @@ std::expected<ListOptions, kube::Status> ReadListOptions(const drogon::HttpReque
   } else if (match == "Exact") {
     options.match = ListOptions::Match::kExact;
   } else if (!match.empty()) {
-    return std::unexpected(InvalidListOptions("resourceVersionMatch", "Unsupported value: expected Exact or NotOlderThan"));
+    return std::unexpected(InvalidListOptions("resourceVersionMatch",
+                                              "Unsupported value: expected Exact or NotOlderThan"));
   }
   if (options.match == ListOptions::Match::kExact && options.version.value_or(0) == 0) {
-    return std::unexpected(InvalidListOptions("resourceVersionMatch", "Forbidden: Exact needs a resourceVersion above 0"));
+    return std::unexpected(InvalidListOptions("resourceVersionMatch",
+                                              "Forbidden: Exact needs a resourceVersion above 0"));
   }
   if (const auto& token = request->getParameter("continue"); !token.empty()) {
     if (const auto read = ReadContinue(token, options); !read) return std::unexpected(read.error());
@@ -143,21 +158,25 @@ std::expected<Form, kube::Status> ReadForm(const drogon::HttpRequestPtr& request
   return form;
 }
 
-std::expected<Selection, kube::Status> ReadSelection(const drogon::HttpRequestPtr& request, const ResourceType& type,
+std::expected<Selection, kube::Status> ReadSelection(const drogon::HttpRequestPtr& request,
+                                                     const ResourceType& type,
                                                      const Attributes& attributes, Form form) {
   const std::string& labels_text = request->getParameter("labelSelector");
   std::string fields_text = request->getParameter("fieldSelector");
-  if (!attributes.name.empty()) fields_text += (fields_text.empty() ? "" : ",") + ("metadata.name=" + attributes.name);
+  if (!attributes.name.empty())
+    fields_text += (fields_text.empty() ? "" : ",") + ("metadata.name=" + attributes.name);
   auto labels = Selector::ParseLabels(labels_text);
   if (!labels) return std::unexpected(kube::BadRequest(labels.error()));
   auto fields = Selector::ParseFields(fields_text, type.selectable_fields);
   if (!fields) return std::unexpected(kube::BadRequest(fields.error()));
   std::string key = attributes.ns + '\n' + labels_text + '\n' + fields_text + '\n' +
-                    std::to_string(static_cast<int>(form.kind)) + std::to_string(static_cast<int>(form.include));
+                    std::to_string(static_cast<int>(form.kind)) +
+                    std::to_string(static_cast<int>(form.include));
   return Selection{attributes.ns, std::move(*labels), std::move(*fields), form, std::move(key)};
 }
 
-std::expected<WatchRequest, kube::Status> ReadWatchRequest(const drogon::HttpRequestPtr& request, Selection selection) {
+std::expected<WatchRequest, kube::Status> ReadWatchRequest(const drogon::HttpRequestPtr& request,
+                                                           Selection selection) {
   const auto options = ReadListOptions(request);
   if (!options) return std::unexpected(options.error());
   WatchRequest watch{.selection = std::move(selection)};
@@ -165,15 +184,18 @@ std::expected<WatchRequest, kube::Status> ReadWatchRequest(const drogon::HttpReq
   const auto& initial = request->getParameter("sendInitialEvents");
   if (IsTrue(initial)) {
     if (options->match != ListOptions::Match::kNotOlderThan) {
-      return std::unexpected(InvalidListOptions("resourceVersionMatch", "Forbidden: sendInitialEvents requires NotOlderThan"));
+      return std::unexpected(InvalidListOptions(
+          "resourceVersionMatch", "Forbidden: sendInitialEvents requires NotOlderThan"));
     }
     watch.initial_events_end = watch.bookmarks;
   } else if (options->match != ListOptions::Match::kNone && initial.empty()) {
-    return std::unexpected(InvalidListOptions("resourceVersionMatch", "Forbidden: not for a watch without sendInitialEvents"));
+    return std::unexpected(InvalidListOptions(
+        "resourceVersionMatch", "Forbidden: not for a watch without sendInitialEvents"));
   } else if (options->version.value_or(0) != 0) {
     watch.after = options->version;
   } else if (!initial.empty()) {
-    watch.after = std::numeric_limits<std::uint64_t>::max();  // from now on: the caller knows the present version
+    watch.after = std::numeric_limits<std::uint64_t>::max();  // from now on: the caller knows the
+                                                              // present version
   }
   static thread_local std::minstd_rand random(std::random_device{}());
   watch.timeout = std::chrono::seconds(

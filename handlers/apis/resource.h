@@ -69,6 +69,9 @@ struct Object {
 
 using ObjectPtr = std::shared_ptr<const Object>;
 
+// The same state under another version, as the event of its end shows it.
+Object AtVersion(const Object& object, std::uint64_t version);
+
 enum class EventType : std::uint8_t { kAdded, kModified, kDeleted };
 
 struct Event {
@@ -101,20 +104,25 @@ class ResourceStore {
   virtual const ResourceType& type() const = 0;
   virtual ObjectPtr Get(const std::string& ns, const std::string& name) const = 0;
 
-  // Objects that pass, in order, from `start` on, at most `limit` (0: all). An empty namespace means all of them.
-  virtual Page List(const std::string& ns, const Filter& filter, const std::optional<ListKey>& start,
-                    std::size_t limit) const = 0;
+  // Objects that pass, in order, from `start` on, at most `limit` (0: all). An empty namespace
+  // means all of them.
+  virtual Page List(const std::string& ns, const Filter& filter,
+                    const std::optional<ListKey>& start, std::size_t limit) const = 0;
 
   virtual std::uint64_t version() const = 0;
 
-  // The events after `version`, oldest first; none when the history no longer reaches back that far.
+  // The events after `version`, oldest first; none when the history no longer reaches back that
+  // far.
   virtual std::optional<std::vector<Event>> Since(std::uint64_t version) const = 0;
 
-  // `listener` is called after each change, on the changing thread, and must only wake somebody. Before serving only.
+  // `listener` is called after each change, on the changing thread, and must only wake somebody.
+  // Before serving only.
   virtual void Subscribe(Listener listener) = 0;
 
-  // Asks for the object's end. Success means accepted; the object goes when its owner has let it go.
-  virtual std::expected<void, kube::Status> Delete(const std::string& ns, const std::string& name) = 0;
+  // Asks for the object's end. Success means accepted; the object goes when its owner has let it
+  // go.
+  virtual std::expected<void, kube::Status> Delete(const std::string& ns,
+                                                   const std::string& name) = 0;
 };
 
 }  // namespace berth::apis

@@ -17,7 +17,8 @@ std::string_view Trim(std::string_view text) {
 
 bool IsLabelText(std::string_view text, bool slash_allowed) {
   return std::ranges::all_of(text, [&](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || (slash_allowed && c == '/');
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' ||
+           (slash_allowed && c == '/');
   });
 }
 
@@ -59,23 +60,30 @@ std::optional<Split> SplitEquality(std::string_view text) {
   if (equals == std::string_view::npos || equals == 0) return std::nullopt;
   const bool negated = text[equals - 1] == '!';
   const bool doubled = equals + 1 < text.size() && text[equals + 1] == '=';
-  return Split{Trim(text.substr(0, equals - (negated ? 1 : 0))), Trim(text.substr(equals + (doubled ? 2 : 1))), negated};
+  return Split{Trim(text.substr(0, equals - (negated ? 1 : 0))),
+               Trim(text.substr(equals + (doubled ? 2 : 1))), negated};
 }
 
 }  // namespace
 
-std::expected<Selector::Requirement, std::string> Selector::ParseRequirement(std::string_view text) {
+std::expected<Selector::Requirement, std::string> Selector::ParseRequirement(
+    std::string_view text) {
   Requirement requirement;
   if (const auto split = SplitEquality(text)) {
-    requirement = {std::string(split->key), split->negated ? Operator::kNotIn : Operator::kIn, {std::string(split->value)}};
+    requirement = {std::string(split->key),
+                   split->negated ? Operator::kNotIn : Operator::kIn,
+                   {std::string(split->value)}};
   } else if (text.ends_with(')')) {
     const auto open = text.find('(');
     if (open == std::string_view::npos) return std::unexpected("unbalanced parenthesis");
     const std::string_view head = Trim(text.substr(0, open));
     const auto space = head.find_first_of(" \t");
-    const std::string_view word = space == std::string_view::npos ? std::string_view() : Trim(head.substr(space));
-    if (word != "in" && word != "notin") return std::unexpected("expected `in` or `notin` before the parenthesis");
-    requirement = {std::string(head.substr(0, space)), word == "in" ? Operator::kIn : Operator::kNotIn,
+    const std::string_view word =
+        space == std::string_view::npos ? std::string_view() : Trim(head.substr(space));
+    if (word != "in" && word != "notin")
+      return std::unexpected("expected `in` or `notin` before the parenthesis");
+    requirement = {std::string(head.substr(0, space)),
+                   word == "in" ? Operator::kIn : Operator::kNotIn,
                    SplitValues(text.substr(open + 1, text.size() - open - 2))};
   } else if (text.starts_with('!')) {
     requirement = {std::string(Trim(text.substr(1))), Operator::kNotExists, {}};
@@ -87,7 +95,8 @@ std::expected<Selector::Requirement, std::string> Selector::ParseRequirement(std
   }
   if (requirement.values.size() > kMaxValues) return std::unexpected("too many values");
   for (const auto& value : requirement.values) {
-    if (value.size() > 63 || !IsLabelText(value, false)) return std::unexpected("`" + value + "` is not a label value");
+    if (value.size() > 63 || !IsLabelText(value, false))
+      return std::unexpected("`" + value + "` is not a label value");
   }
   return requirement;
 }
@@ -99,12 +108,14 @@ std::expected<Selector, std::string> Selector::ParseLabels(std::string_view text
     auto requirement = ParseRequirement(part);
     if (!requirement) return std::unexpected("labelSelector: " + requirement.error());
     selector.requirements_.push_back(std::move(*requirement));
-    if (selector.requirements_.size() > kMaxRequirements) return std::unexpected("labelSelector: too many requirements");
+    if (selector.requirements_.size() > kMaxRequirements)
+      return std::unexpected("labelSelector: too many requirements");
   }
   return selector;
 }
 
-std::expected<Selector, std::string> Selector::ParseFields(std::string_view text, const std::vector<std::string>& known) {
+std::expected<Selector, std::string> Selector::ParseFields(std::string_view text,
+                                                           const std::vector<std::string>& known) {
   Selector selector;
   if (Trim(text).empty()) return selector;
   for (const auto part : SplitRequirements(text)) {
@@ -112,21 +123,28 @@ std::expected<Selector, std::string> Selector::ParseFields(std::string_view text
     if (!split) return std::unexpected("fieldSelector: expected field=value");
     const bool metadata = split->key == "metadata.name" || split->key == "metadata.namespace";
     if (!metadata && std::ranges::find(known, split->key) == known.end()) {
-      return std::unexpected("fieldSelector: field label not supported: " + std::string(split->key));
+      return std::unexpected("fieldSelector: field label not supported: " +
+                             std::string(split->key));
     }
-    selector.requirements_.push_back({std::string(split->key), split->negated ? Operator::kNotIn : Operator::kIn,
+    selector.requirements_.push_back({std::string(split->key),
+                                      split->negated ? Operator::kNotIn : Operator::kIn,
                                       {std::string(split->value)}});
-    if (selector.requirements_.size() > kMaxRequirements) return std::unexpected("fieldSelector: too many requirements");
+    if (selector.requirements_.size() > kMaxRequirements)
+      return std::unexpected("fieldSelector: too many requirements");
   }
   return selector;
 }
 
 bool Selector::Holds(const Requirement& requirement, const std::string* value) {
   switch (requirement.op) {
-    case Operator::kExists: return value != nullptr;
-    case Operator::kNotExists: return value == nullptr;
-    case Operator::kIn: return value && std::ranges::find(requirement.values, *value) != requirement.values.end();
-    case Operator::kNotIn: return !value || std::ranges::find(requirement.values, *value) == requirement.values.end();
+    case Operator::kExists:
+      return value != nullptr;
+    case Operator::kNotExists:
+      return value == nullptr;
+    case Operator::kIn:
+      return value && std::ranges::find(requirement.values, *value) != requirement.values.end();
+    case Operator::kNotIn:
+      return !value || std::ranges::find(requirement.values, *value) == requirement.values.end();
   }
   std::unreachable();
 }

@@ -9,13 +9,15 @@
 
 namespace berth::apis {
 
-// Label and field selectors as kubectl sends them: `a=b,c!=d,e in (x,y),!f,g`, `metadata.name=x,status.phase!=y`.
+// Label and field selectors as kubectl sends them: `a=b,c!=d,e in (x,y),!f,g`,
+// `metadata.name=x,status.phase!=y`.
 class Selector {
  public:
   // An empty text selects everything. The error says what is wrong, in one sentence.
   static std::expected<Selector, std::string> ParseLabels(std::string_view text);
   // Only equality, on metadata.name, metadata.namespace and the type's selectable fields (`known`).
-  static std::expected<Selector, std::string> ParseFields(std::string_view text, const std::vector<std::string>& known);
+  static std::expected<Selector, std::string> ParseFields(std::string_view text,
+                                                          const std::vector<std::string>& known);
 
   // O(requirements × log labels).
   bool MatchesLabels(const Labels& labels) const;

@@ -21,16 +21,26 @@ constexpr std::string_view kHead =
     "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
-std::string Chunk(std::string_view data) { return std::format("{:x}\r\n{}\r\n", data.size(), data); }
+std::string Chunk(std::string_view data) {
+  return std::format("{:x}\r\n{}\r\n", data.size(), data);
+}
 
 // What a selection's watchers see of an event; a change may bring an object into view or out of it.
-void AppendEvent(std::string& out, const ResourceType& type, const Selection& selection, const Event& event, bool& first) {
+void AppendEvent(std::string& out, const ResourceType& type, const Selection& selection,
+                 const Event& event, bool& first) {
   const bool now = event.type != EventType::kDeleted && selection.Matches(*event.object);
-  const bool before = event.type == EventType::kDeleted ? selection.Matches(*event.object)
-                                                        : event.previous && selection.Matches(*event.previous);
+  const bool before = event.type == EventType::kDeleted
+                          ? selection.Matches(*event.object)
+                          : event.previous && selection.Matches(*event.previous);
   if (!now && !before) return;
-  const EventType seen = !now ? EventType::kDeleted : before ? EventType::kModified : EventType::kAdded;
-  out += RenderEvent(type, Name(seen), *event.object, selection.form, first);
+  const EventType seen = !now     ? EventType::kDeleted
+                         : before ? EventType::kModified
+                                  : EventType::kAdded;
+  // What has left a selection is shown as it was when it was last in it.
+  const bool left = seen == EventType::kDeleted && event.previous;
+  out += RenderEvent(type, Name(seen),
+                     left ? AtVersion(*event.previous, event.version) : *event.object,
+                     selection.form, first);
   first = false;
 }
 
@@ -38,12 +48,16 @@ kube::Status TooOld(std::uint64_t asked) {
   return kube::Expired("too old resource version: " + std::to_string(asked) + "; list again");
 }
 
-// The present state and what came after it, rendered as the socket takes it: however large, little of it is in memory twice.
+// The present state and what came after it, rendered as the socket takes it: however large, little
+// of it is in memory twice.
 class Backlog {
  public:
-  Backlog(const ResourceType& type, std::shared_ptr<const Selection> selection) : type_(type), selection_(std::move(selection)) {}
+  Backlog(const ResourceType& type, std::shared_ptr<const Selection> selection)
+      : type_(type), selection_(std::move(selection)) {}
 
-  void Add(ObjectPtr object) { entries_.push_back({EventType::kAdded, 0, std::move(object), nullptr}); }
+  void Add(ObjectPtr object) {
+    entries_.push_back({EventType::kAdded, 0, std::move(object), nullptr});
+  }
   void Add(Event event) { entries_.push_back(std::move(event)); }
   void MarkInitialEnd(std::uint64_t version) { bookmark_ = {entries_.size(), version}; }
 
@@ -80,9 +94,10 @@ class Backlog {
 };
 
 // Fills the socket's buffer from the backlog for as long as there is one.
-std::function<std::size_t(char*, std::size_t)> Pull(std::shared_ptr<Backlog> backlog, std::string pending) {
-  return [backlog = std::move(backlog), pending = std::move(pending), sent = std::size_t{0}](char* buffer,
-                                                                                            std::size_t size) mutable {
+std::function<std::size_t(char*, std::size_t)> Pull(std::shared_ptr<Backlog> backlog,
+                                                    std::string pending) {
+  return [backlog = std::move(backlog), pending = std::move(pending), sent = std::size_t{0}](
+             char* buffer, std::size_t size) mutable {
     if (buffer == nullptr) return std::size_t{0};
     if (sent == pending.size()) {
       pending = backlog->Next(kSlice);
@@ -119,7 +134,8 @@ struct WatchHub::Shard {
   trantor::EventLoop* loop = nullptr;
   std::unordered_map<const trantor::TcpConnection*, Watcher> watchers;
   std::uint64_t cursor = 0;  // every watcher has been sent everything up to here
-  bool walking = false;      // a send may end a connection, and with it a watcher, while watchers are walked through
+  bool walking = false;  // a send may end a connection, and with it a watcher, while watchers are
+                         // walked through
   std::vector<const trantor::TcpConnection*> gone;
   std::atomic<bool> scheduled = false;
   std::atomic<bool> occupied = false;
@@ -177,16 +193,19 @@ void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
 
   std::uint64_t version = request.after.value_or(0);
   if (!request.after) {
-    const Page page = store_.List(selection->ns, [&](const Object& object) { return selection->Matches(object); }, {}, 0);
+    const Page page = store_.List(
+        selection->ns, [&](const Object& object) { return selection->Matches(object); }, {}, 0);
     for (const auto& object : page.objects) backlog->Add(object);
     version = page.version;
     if (request.initial_events_end) backlog->MarkInitialEnd(version);
   }
-  // The newcomer catches up with the others of this loop, or they with it: from then on all go together.
+  // The newcomer catches up with the others of this loop, or they with it: from then on all go
+  // together.
   if (shard.watchers.empty()) shard.cursor = std::max(version, store_.version());
   while (shard.cursor < version) Drain(shard);
   const auto missed = store_.Since(version);
-  if (!missed) return Finish(connection, std::string(kHead) + Chunk(RenderErrorEvent(TooOld(version))));
+  if (!missed)
+    return Finish(connection, std::string(kHead) + Chunk(RenderErrorEvent(TooOld(version))));
   for (const Event& event : *missed) {
     if (event.version <= shard.cursor) backlog->Add(event);
   }
@@ -194,13 +213,14 @@ void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
   Adopt(connection);
   const auto now = Clock::now();
   std::string opening = std::string(kHead) + backlog->Next(kSlice);
-  shard.watchers.insert_or_assign(connection.get(), Shard::Watcher{.connection = connection,
-                                                                   .selection = std::move(selection),
-                                                                   .backlog = backlog,
-                                                                   .first = backlog->first(),
-                                                                   .bookmarks = request.bookmarks,
-                                                                   .ends = now + request.timeout,
-                                                                   .next_bookmark = now + kBookmarkEvery});
+  shard.watchers.insert_or_assign(connection.get(),
+                                  Shard::Watcher{.connection = connection,
+                                                 .selection = std::move(selection),
+                                                 .backlog = backlog,
+                                                 .first = backlog->first(),
+                                                 .bookmarks = request.bookmarks,
+                                                 .ends = now + request.timeout,
+                                                 .next_bookmark = now + kBookmarkEvery});
   metrics_.watchers.Increment();
   // Catching up may have ended the last of the others, and with it the wake-ups.
   shard.occupied = true;
@@ -210,7 +230,8 @@ void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
   connection->sendStream(Pull(std::move(backlog), std::move(opening)));
 }
 
-// Makes the connection a stream's: no idle timeout, a bound on what is unsent, and no more requests on it.
+// Makes the connection a stream's: no idle timeout, a bound on what is unsent, and no more requests
+// on it.
 void WatchHub::Adopt(const TcpConnectionPtr& connection) {
   connection->keepAlive();
   connection->setHighWaterMarkCallback(
@@ -222,7 +243,8 @@ void WatchHub::Adopt(const TcpConnectionPtr& connection) {
   // Queued, because the callback to be replaced is the one that is running now.
   connection->getLoop()->queueInLoop([weak = std::weak_ptr(connection)] {
     if (const auto streaming = weak.lock()) {
-      streaming->setRecvMsgCallback([](const TcpConnectionPtr&, trantor::MsgBuffer* input) { input->retrieveAll(); });
+      streaming->setRecvMsgCallback(
+          [](const TcpConnectionPtr&, trantor::MsgBuffer* input) { input->retrieveAll(); });
     }
   });
 }
@@ -242,7 +264,8 @@ void WatchHub::Drain(Shard& shard) {
   if (events->empty()) return;
 
   std::size_t taken = 0;
-  for (std::size_t bytes = 0; taken < events->size() && bytes < kSlice; ++taken) bytes += (*events)[taken].object->json.size();
+  for (std::size_t bytes = 0; taken < events->size() && bytes < kSlice; ++taken)
+    bytes += (*events)[taken].object->json.size();
   const std::span<const Event> slice = std::span(*events).first(taken);
   shard.cursor = slice.back().version;
   Send(shard, slice);
@@ -260,11 +283,13 @@ void WatchHub::Send(Shard& shard, std::span<const Event> events) {
   std::unordered_map<std::string, Rendered> rendered;
   const std::size_t left = shard.Walk([&](Shard::Watcher& watcher) {
     if (watcher.first && watcher.backlog) watcher.first = watcher.backlog->first();
-    auto [found, fresh] = rendered.try_emplace(watcher.selection->key + (watcher.first ? "1" : "0"));
+    auto [found, fresh] =
+        rendered.try_emplace(watcher.selection->key + (watcher.first ? "1" : "0"));
     if (fresh) {
       bool first = watcher.first;
       std::string out;
-      for (const Event& event : events) AppendEvent(out, store_.type(), *watcher.selection, event, first);
+      for (const Event& event : events)
+        AppendEvent(out, store_.type(), *watcher.selection, event, first);
       found->second = {out.empty() ? nullptr : std::make_shared<std::string>(Chunk(out)), first};
     }
     if (!found->second.chunk) return false;

@@ -31,14 +31,16 @@ struct Selection {
   std::string key;  // equal for equal selections: watchers that share it share what is written
 
   bool Matches(const Object& object) const {
-    return (ns.empty() || object.ns == ns) && labels.MatchesLabels(object.labels) && fields.MatchesFields(object);
+    return (ns.empty() || object.ns == ns) && labels.MatchesLabels(object.labels) &&
+           fields.MatchesFields(object);
   }
 };
 
 struct WatchRequest {
   Selection selection;
-  std::optional<std::uint64_t> after;  // events after this version; none: start with the present state
-  bool initial_events_end = false;     // mark the end of the present state with a bookmark
+  std::optional<std::uint64_t>
+      after;                        // events after this version; none: start with the present state
+  bool initial_events_end = false;  // mark the end of the present state with a bookmark
   bool bookmarks = false;
   std::chrono::seconds timeout{0};
 };
@@ -48,9 +50,10 @@ struct WatchMetrics {
   prometheus::Counter& cut_off;
 };
 
-// Streams a store's events to connections. A watcher lives on its connection's event loop; an event is rendered once for
-// all watchers of a loop that want to see the same, and written on the connection itself, because Drogon's streams have no
-// back-pressure. A reader that lets more than kMostUnsent pile up is cut off.
+// Streams a store's events to connections. A watcher lives on its connection's event loop; an event
+// is rendered once for all watchers of a loop that want to see the same, and written on the
+// connection itself, because Drogon's streams have no back-pressure. A reader that lets more than
+// kMostUnsent pile up is cut off.
 class WatchHub {
  public:
   static constexpr std::size_t kMostUnsent = 1024 * 1024;

@@ -21,10 +21,18 @@ ResourceType WorkQueueType() {
   Json fields(jsoncons::json_object_arg);
   fields["depth"] = Property("integer", "Keys that are ready and wait to be taken.", "int64");
   fields["processing"] = Property("integer", "Keys being worked on now.", "int64");
-  fields["delayed"] = Property("integer", "Keys that wait for their time: after a failure, or for the next period.", "int64");
-  fields["adds"] = Property("integer", "Keys added since the server started; a key that waits already is not counted again.", "int64");
-  fields["retries"] = Property("integer", "Keys added again after a failure, since the server started.", "int64");
-  fields["oldest"] = Property("string", "When the key that has waited longest became ready; absent when none waits.", "date-time");
+  fields["delayed"] =
+      Property("integer", "Keys that wait for their time: after a failure, or for the next period.",
+               "int64");
+  fields["adds"] = Property(
+      "integer",
+      "Keys added since the server started; a key that waits already is not counted again.",
+      "int64");
+  fields["retries"] =
+      Property("integer", "Keys added again after a failure, since the server started.", "int64");
+  fields["oldest"] = Property(
+      "string", "When the key that has waited longest became ready; absent when none waits.",
+      "date-time");
   Json status = Property("object", "The queue's present figures.");
   status["properties"] = std::move(fields);
   Json properties(jsoncons::json_object_arg);
@@ -47,10 +55,14 @@ ResourceType WorkQueueType() {
   return type;
 }
 
-void PublishWorkQueue(LiveCollection& collection, const std::string& name, const runtime::WorkQueueStats& stats,
-                      runtime::TimePoint now, std::int64_t wall) {
+void PublishWorkQueue(LiveCollection& collection, const std::string& name,
+                      const runtime::WorkQueueStats& stats,
+                      std::chrono::system_clock::time_point origin) {
   std::optional<std::int64_t> oldest;
-  if (stats.oldest) oldest = wall - std::chrono::duration_cast<std::chrono::seconds>(now - *stats.oldest).count();
+  if (stats.oldest) {
+    const auto since = origin.time_since_epoch() + stats.oldest->time_since_epoch();
+    oldest = std::chrono::duration_cast<std::chrono::seconds>(since).count();
+  }
   Json status(jsoncons::json_object_arg);
   status["depth"] = stats.depth;
   status["processing"] = stats.processing;
@@ -60,8 +72,9 @@ void PublishWorkQueue(LiveCollection& collection, const std::string& name, const
   if (oldest) status["oldest"] = Timestamp(*oldest);
   LiveCollection::Draft draft{.ns = {}, .name = name, .labels = {}, .fields = {}, .cells = {}};
   draft.content["status"] = std::move(status);
-  draft.cells = {Cell::Number(stats.depth), Cell::Number(stats.adds),       Cell::Number(stats.retries),
-                 Cell::Age(oldest),         Cell::Number(stats.processing), Cell::Number(stats.delayed)};
+  draft.cells = {Cell::Number(stats.depth),      Cell::Number(stats.adds),
+                 Cell::Number(stats.retries),    Cell::Age(oldest),
+                 Cell::Number(stats.processing), Cell::Number(stats.delayed)};
   collection.Put(std::move(draft));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "handlers/apis/live_collection.h"
@@ -7,13 +8,15 @@
 
 namespace berth::apis {
 
-// The resource `workqueues`: one object a work queue of this process, cluster-wide. It answers "is Berth keeping up, and
-// what has waited longest".
+// The resource `workqueues`: one object a work queue of this process, cluster-wide. It answers "is
+// Berth keeping up, and what has waited longest".
 ResourceType WorkQueueType();
 
-// Shows a queue's present figures. `now` and `wall` are the same moment on the two clocks, which turn the queue's steady
-// times into dates. Called by the queue's owner; nothing is published when nothing has changed.
-void PublishWorkQueue(LiveCollection& collection, const std::string& name, const runtime::WorkQueueStats& stats,
-                      runtime::TimePoint now, std::int64_t wall);
+// Shows a queue's present figures. `origin` is the date of the queue's clock's zero: the same in
+// every call, so that a key's date stays what it is. Called by the queue's owner; nothing is
+// published when nothing has changed.
+void PublishWorkQueue(LiveCollection& collection, const std::string& name,
+                      const runtime::WorkQueueStats& stats,
+                      std::chrono::system_clock::time_point origin);
 
 }  // namespace berth::apis

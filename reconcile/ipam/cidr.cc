@@ -17,7 +17,8 @@ std::expected<Address, std::string> ParseAddress(std::string_view text, Family f
   std::array<unsigned char, 16> bytes{};
   const bool v4 = family == Family::kIpv4;
   if (inet_pton(v4 ? AF_INET : AF_INET6, buffer.data(), bytes.data()) != 1) {
-    return std::unexpected(std::string("not an ") + (v4 ? "IPv4" : "IPv6") + " address before the slash");
+    return std::unexpected(std::string("not an ") + (v4 ? "IPv4" : "IPv6") +
+                           " address before the slash");
   }
   Address address = 0;
   for (std::size_t i = 0; i < (v4 ? 4U : 16U); ++i) address = (address << 8) | bytes[i];
@@ -32,7 +33,8 @@ std::expected<Address, std::string> ParseAddress(std::string_view text, Family f
 std::expected<Cidr, std::string> Cidr::Parse(std::string_view text) {
   const auto slash = text.find('/');
   if (slash == std::string_view::npos) {
-    return std::unexpected("no prefix length: expected an address, a slash and a length, as in 10.0.0.0/16");
+    return std::unexpected(
+        "no prefix length: expected an address, a slash and a length, as in 10.0.0.0/16");
   }
   const std::string_view length = text.substr(slash + 1);
   const Family family =

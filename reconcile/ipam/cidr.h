@@ -14,14 +14,16 @@ enum class Family { kIpv4, kIpv6 };
 
 constexpr int Width(Family family) { return family == Family::kIpv4 ? 32 : 128; }
 
-// A CIDR as written: the address may have host bits set; Canonical() clears them. A value type, 32 bytes.
+// A CIDR as written: the address may have host bits set; Canonical() clears them. A value type, 32
+// bytes.
 class Cidr {
  public:
   Cidr(Family family, Address address, int prefix)
       : address_(address), prefix_(prefix), family_(family) {}
 
-  // Strict: decimal octets without leading zeros, a prefix length without sign or leading zeros, no zone, no
-  // IPv4-mapped IPv6. The error is a sentence that says what is wrong, without the input itself. O(length).
+  // Strict: decimal octets without leading zeros, a prefix length without sign or leading zeros, no
+  // zone, no IPv4-mapped IPv6. The error is a sentence that says what is wrong, without the input
+  // itself. O(length).
   static std::expected<Cidr, std::string> Parse(std::string_view text);
 
   Family family() const { return family_; }

@@ -10,7 +10,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(Cidr, ReadsAndWritesBothFamilies) {
-  for (const char* text : {"10.0.0.0/16", "0.0.0.0/0", "255.255.255.255/32", "2001:db8::/48", "::/0", "::1/128"}) {
+  for (const char* text :
+       {"10.0.0.0/16", "0.0.0.0/0", "255.255.255.255/32", "2001:db8::/48", "::/0", "::1/128"}) {
     const auto cidr = Cidr::Parse(text);
     ASSERT_TRUE(cidr) << text << ": " << cidr.error();
     EXPECT_EQ(cidr->ToString(), text);
@@ -31,16 +32,18 @@ TEST(Cidr, SaysWhatIsWrong) {
   EXPECT_THAT(Cidr::Parse("10.0.0.0/33").error(), HasSubstr("0 to 32"));
   EXPECT_THAT(Cidr::Parse("::/129").error(), HasSubstr("0 to 128"));
   EXPECT_THAT(Cidr::Parse("::ffff:10.0.0.0/104").error(), HasSubstr("IPv4-mapped"));
-  for (const char* text : {"", "/", "10.0.0/8", "10.0.0.0/", "10.0.0.0/08", "10.0.0.0/+8", "10.0.0.0/-1", "10.0.0.0/8 ",
-                           " 10.0.0.0/8", "010.0.0.0/8", "10.0.0.256/8", "fe80::1%eth0/64", "10.0.0.0/8/8"}) {
+  for (const char* text : {"", "/", "10.0.0/8", "10.0.0.0/", "10.0.0.0/08", "10.0.0.0/+8",
+                           "10.0.0.0/-1", "10.0.0.0/8 ", " 10.0.0.0/8", "010.0.0.0/8",
+                           "10.0.0.256/8", "fe80::1%eth0/64", "10.0.0.0/8/8"}) {
     EXPECT_FALSE(Cidr::Parse(text)) << text;
   }
 }
 
 TEST(Cidr, CanonicalFormIsAFixedPointThatHoldsTheAddress) {
-  rc::check([](std::uint64_t high, std::uint64_t low, bool v4) {
+  EXPECT_TRUE(rc::check([](std::uint64_t high, std::uint64_t low, bool v4) {
     const Family family = v4 ? Family::kIpv4 : Family::kIpv6;
-    const Address address = v4 ? Address{low & 0xffffffff} : (Address{high | (1ULL << 63)} << 64) | low;
+    const Address address =
+        v4 ? Address{low & 0xffffffff} : (Address{high | (1ULL << 63)} << 64) | low;
     const int prefix = *rc::gen::inRange(0, Width(family) + 1);
     const Cidr cidr(family, address, prefix);
     const Cidr canonical = cidr.Canonical();
@@ -50,7 +53,7 @@ TEST(Cidr, CanonicalFormIsAFixedPointThatHoldsTheAddress) {
     const auto again = Cidr::Parse(cidr.ToString());
     RC_ASSERT(again.has_value());
     RC_ASSERT(*again == cidr);
-  });
+  }));
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ void WorkQueue::AddAfter(const std::string& key, TimePoint now, std::chrono::mil
 
 void WorkQueue::AddRateLimited(const std::string& key, TimePoint now) {
   const int failures = failures_[key]++;
-  const double delay = static_cast<double>(back_off_.base.count()) * std::pow(back_off_.factor, failures);
+  const double delay =
+      static_cast<double>(back_off_.base.count()) * std::pow(back_off_.factor, failures);
   const double bounded = std::min(delay, static_cast<double>(back_off_.max.count()));
   ++retries_;
   AddAfter(key, now, std::chrono::milliseconds(static_cast<std::int64_t>(bounded)));

@@ -8,9 +8,10 @@
 #include <string>
 #include <unordered_map>
 
-// The work queue every controller reads its keys from, with client-go's semantics: a key waits once however often it is
-// added, is never handed out twice at a time, and is handed out again if it was added while it was being worked on.
-// Plain and synchronous: no clock, no lock, no thread; the caller passes the time and calls from one thread.
+// The work queue every controller reads its keys from, with client-go's semantics: a key waits once
+// however often it is added, is never handed out twice at a time, and is handed out again if it was
+// added while it was being worked on. Plain and synchronous: no clock, no lock, no thread; the
+// caller passes the time and calls from one thread.
 namespace berth::runtime {
 
 using TimePoint = std::chrono::steady_clock::time_point;
@@ -32,7 +33,8 @@ struct WorkQueueStats {
 
 class WorkQueue {
  public:
-  explicit WorkQueue(std::string name, BackOff back_off = {}) : name_(std::move(name)), back_off_(back_off) {}
+  explicit WorkQueue(std::string name, BackOff back_off = {})
+      : name_(std::move(name)), back_off_(back_off) {}
 
   const std::string& name() const { return name_; }
 
@@ -48,7 +50,8 @@ class WorkQueue {
   // Ends a key's failure history. O(1).
   void Forget(const std::string& key) { failures_.erase(key); }
 
-  // The next ready key, now being processed until Done; none when nothing is ready. O(log n) for delayed keys come due.
+  // The next ready key, now being processed until Done; none when nothing is ready. O(log n) for
+  // delayed keys come due.
   std::optional<std::string> Get(TimePoint now);
 
   // Every key from Get is owed one Done. O(1) amortised.
@@ -61,7 +64,7 @@ class WorkQueue {
 
  private:
   struct State {
-    bool dirty = false;       // waits in ready_, or was added again while processing
+    bool dirty = false;  // waits in ready_, or was added again while processing
     bool processing = false;
   };
   struct Ready {

@@ -76,9 +76,10 @@ TEST(WorkQueue, OldestTellsWhenTheFirstKeyBecameReady) {
   EXPECT_EQ(queue.Stats().oldest, kStart + seconds(1));
 }
 
-// Against a naive model: whatever the order of calls, nothing added is lost and nothing is handed out twice at a time.
+// Against a naive model: whatever the order of calls, nothing added is lost and nothing is handed
+// out twice at a time.
 TEST(WorkQueue, LosesNothingAndNeverHandsOutAKeyTwice) {
-  rc::check([](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& steps) {
+  EXPECT_TRUE(rc::check([](const std::vector<std::pair<std::uint8_t, std::uint8_t>>& steps) {
     WorkQueue queue("q");
     TimePoint now = kStart;
     std::set<std::string> wanted;  // added and not yet handed out since
@@ -87,9 +88,18 @@ TEST(WorkQueue, LosesNothingAndNeverHandsOutAKeyTwice) {
       const std::string key(1, static_cast<char>('a' + which % 5));
       now += milliseconds(which);
       switch (what % 5) {
-        case 0: queue.Add(key, now); wanted.insert(key); break;
-        case 1: queue.AddAfter(key, now, milliseconds(which)); wanted.insert(key); break;
-        case 2: queue.AddRateLimited(key, now); wanted.insert(key); break;
+        case 0:
+          queue.Add(key, now);
+          wanted.insert(key);
+          break;
+        case 1:
+          queue.AddAfter(key, now, milliseconds(which));
+          wanted.insert(key);
+          break;
+        case 2:
+          queue.AddRateLimited(key, now);
+          wanted.insert(key);
+          break;
         case 3:
           if (const auto got = queue.Get(now)) {
             RC_ASSERT(held.insert(*got).second);
@@ -108,7 +118,7 @@ TEST(WorkQueue, LosesNothingAndNeverHandsOutAKeyTwice) {
       queue.Done(*got, now);
     }
     RC_ASSERT(wanted.empty());
-  });
+  }));
 }
 
 }  // namespace
