@@ -34,6 +34,7 @@ HttpServer::Settings Settings(const Pki& pki, const std::filesystem::path& dir,
   std::filesystem::create_directory(dir / "empty");
   return {.bind_address = "127.0.0.1",
           .io_threads = 2,
+          .max_in_flight = LiveApi::kMaxInFlight,
           .guard = {},
           .tls = {.client_ca = files.client_ca()},
           .tls_pair = files.pair(),
@@ -70,6 +71,10 @@ LiveApi::LiveApi()
              .handler = [this](const auto& request, auto callback) {
                api_.Serve(request, std::move(callback));
              }});
+  http_.Add({.name = "parked", .handler = [this](const auto&, auto callback) {
+               const std::lock_guard lock(parked_mutex_);
+               parked_.push_back(std::move(callback));
+             }});
   http_.OnDisconnect([this](const trantor::TcpConnection* gone) { api_.Forget(gone); });
   if (const auto prepared = http_.Prepare(); !prepared) {
     throw std::runtime_error(prepared.error().message);
@@ -80,10 +85,23 @@ LiveApi::LiveApi()
   }
 }
 
+std::size_t LiveApi::Parked() const {
+  const std::lock_guard lock(parked_mutex_);
+  return parked_.size();
+}
+
+void LiveApi::AnswerParked() {
+  const std::lock_guard lock(parked_mutex_);
+  for (const auto& callback : parked_) callback(http::Respond(200, "{}"));
+  parked_.clear();
+}
+
 void LiveApi::Stop() {
   api_.CloseWatches();
   http_.Quit();
   thread_.join();
+  std::filesystem::remove_all(dir_.path());
+  std::filesystem::remove_all(pki_.dir());
 }
 
 void LiveApi::RemoveAll() {

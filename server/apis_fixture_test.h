@@ -4,6 +4,7 @@
 #include <prometheus/registry.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -37,6 +38,8 @@ inline std::string GadgetsIn(const std::string& ns) {
 // end of the program.
 class LiveApi {
  public:
+  static constexpr std::size_t kMaxInFlight = 100;
+
   static LiveApi& Shared();
 
   std::uint16_t port() const { return http_.listeners().front().port; }
@@ -50,6 +53,11 @@ class LiveApi {
   double Watchers(const std::string& resource) const {
     return Metric("berth_api_watchers", resource);
   }
+
+  // A listener without TLS whose requests wait until they are told to be answered.
+  std::uint16_t parked_port() const { return http_.listeners().back().port; }
+  std::size_t Parked() const;
+  void AnswerParked();
 
   void RemoveAll();
   void Stop();
@@ -68,6 +76,8 @@ class LiveApi {
   apis::Authenticator authenticator_;
   apis::Authorizer authorizer_{nullptr};
   apis::ApiServer api_{authenticator_, authorizer_, registry_};
+  mutable std::mutex parked_mutex_;
+  std::vector<http::Callback> parked_;
   HttpServer http_;
   std::thread thread_;
 };

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <utility>
 
 #include "server/options.h"
 #include "server/serve.h"

@@ -8,6 +8,20 @@
 namespace berth::server {
 namespace {
 
+// An option's line: its flag, then what it is without it and the variable that sets it; no types,
+// which the words tell.
+class Help : public CLI::Formatter {
+ public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string shown = option->get_default_str();
+    if (shown.starts_with('[')) shown = shown.substr(1, shown.size() - 2);
+    if (shown == "{}") shown.clear();
+    const std::string& variable = option->get_envname();
+    if (variable.empty()) return "";
+    return " (" + (shown.empty() ? "" : shown + ", ") + variable + ")";
+  }
+};
+
 // "30s", "2m" or plain seconds.
 CLI::Option* AddDuration(CLI::App& app, const char* flag, std::chrono::seconds& value,
                          const char* help) {
@@ -52,7 +66,7 @@ void AddTls(CLI::App& app, Options& options) {
                  "DNS names and addresses of a certificate made here")
       ->delimiter(',')
       ->group(group);
-  app.add_option("--tls-min-version", options.tls_min_version, "Lowest TLS version")
+  app.add_option("--tls-min-version", options.tls_min_version, "Lowest TLS version: 1.2 or 1.3")
       ->check(CLI::IsMember({"1.2", "1.3"}))
       ->group(group);
   app.add_option("--tls-cipher-suites", options.tls_cipher_suites,
@@ -97,9 +111,11 @@ void AddServe(CLI::App& app, Options& options) {
                  "How to reach the API server; by default the pod's service account");
   app.add_option("--state-dir", options.state_dir,
                  "Directory for files of this process, private to it");
-  app.add_option("--log-format", options.log_format, "Form of the log lines on standard error")
+  app.add_option("--log-format", options.log_format,
+                 "Form of the log lines on standard error: json or text")
       ->check(CLI::IsMember({"json", "text"}));
-  app.add_option("--log-level", options.log_level, "Least level that is logged")
+  app.add_option("--log-level", options.log_level,
+                 "Least level that is logged: debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   AddListeners(app, options);
   AddTls(app, options);
@@ -145,7 +161,8 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   CommandLine line;
   CLI::App app("Berth: cloud network resources for Kubernetes, in one server.", "berth");
   app.require_subcommand(1);
-  app.get_formatter()->column_width(44);
+  app.formatter(std::make_shared<Help>());
+  app.get_formatter()->column_width(72);
   CLI::App* serve = app.add_subcommand(
       "serve", "Run the server: admission webhooks, aggregated API, controllers");
   app.add_subcommand("version", "Print the version");
