@@ -41,6 +41,7 @@ build() {
   shift
   if [ ! -f "$root/build/$preset/build.ninja" ]; then
     step "configure ($preset)" cmake --preset "$preset" -S "$root"
+    ln -sfn "build/$preset/compile_commands.json" "$root/compile_commands.json"  # for editors
   fi
   step "build ($preset${*:+: $*})" cmake --build "$root/build/$preset" -j "$jobs" ${*:+--target "$@"}
 }
