@@ -10,7 +10,7 @@ RUN apt-get update -q \
         libdrogon-dev libmariadb-dev libhiredis-dev libsqlite3-dev libpq-dev libbrotli-dev uuid-dev \
         libjsoncons-dev libsimdjson-dev prometheus-cpp-dev libcurl4-openssl-dev libssl-dev \
         libcli11-dev libyaml-cpp-dev \
-        libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev \
+        libgtest-dev libgmock-dev librapidcheck-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY . .
