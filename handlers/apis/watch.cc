@@ -36,11 +36,13 @@ void AppendEvent(std::string& out, const ResourceType& type, const Selection& se
   const EventType seen = !now     ? EventType::kDeleted
                          : before ? EventType::kModified
                                   : EventType::kAdded;
-  // What has left a selection is shown as it was when it was last in it.
-  const bool left = seen == EventType::kDeleted && event.previous;
-  out += RenderEvent(type, Name(seen),
-                     left ? AtVersion(*event.previous, event.version) : *event.object,
-                     selection.form, first);
+  if (seen == EventType::kDeleted && event.previous) {
+    // What has left a selection is shown as it was when it was last in it.
+    const Object last = AtVersion(*event.previous, event.version);
+    out += RenderEvent(type, Name(seen), last, selection.form, first);
+  } else {
+    out += RenderEvent(type, Name(seen), *event.object, selection.form, first);
+  }
   first = false;
 }
 
