@@ -203,7 +203,7 @@ TEST_F(ApisWatch, ObjectsEnterAndLeaveASelection) {
   EXPECT_EQ(NameOf(*left), "in");
   EXPECT_EQ(VersionOf(*left), live_.gadgets.version());
   EXPECT_EQ((*left)["object"]["spec"]["size"], 1);  // as it was when it was last in view
-  live_.gadgets.Remove("a", "in");  // unseen: it had left
+  live_.gadgets.Remove("a", "in");                  // unseen: it had left
   live_.gadgets.Remove("a", "out");
   EXPECT_EQ(watch.Brief(), "DELETED out");
 }
