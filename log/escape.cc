@@ -6,6 +6,8 @@
 namespace berth::log {
 namespace {
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
 bool IsContinuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
 // The length of the well-formed UTF-8 sequence at the start of `text` (Unicode table 3-7), or 0.
@@ -72,7 +74,7 @@ void AppendEscaped(std::string& out, std::string_view text) {
     if (length == 1) {
       AppendAscii(out, text[0]);
     } else if (length == 0) {
-      out += "\xEF\xBF\xBD";
+      out += kReplacement;
     } else if (length == 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0) {
       AppendCodeUnit(out, static_cast<unsigned char>(text[1]));
     } else {
@@ -92,6 +94,18 @@ std::string_view Prefix(std::string_view text, std::size_t bytes) {
   }
   if (IsContinuation(static_cast<unsigned char>(text[end]))) end = bytes;
   return text.substr(0, end);
+}
+
+std::string ToUtf8(std::string_view text, std::size_t bytes) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t length = SequenceLength(text);
+    const std::string_view next = length == 0 ? kReplacement : text.substr(0, length);
+    if (out.size() + next.size() > bytes) break;
+    out += next;
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
 }
 
 }  // namespace berth::log

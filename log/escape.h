@@ -14,4 +14,8 @@ void AppendEscaped(std::string& out, std::string_view text);
 // The longest prefix of `text` of at most `bytes` bytes that doesn't end inside a UTF-8 sequence.
 std::string_view Prefix(std::string_view text, std::size_t bytes);
 
+// `text` as valid UTF-8 of at most `bytes` bytes, for what others read: each byte that is not UTF-8
+// becomes U+FFFD, and what is too much is cut off between characters.
+std::string ToUtf8(std::string_view text, std::size_t bytes);
+
 }  // namespace berth::log

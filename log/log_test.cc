@@ -120,6 +120,13 @@ TEST_F(LogTest, PrefixEndsBetweenCharacters) {
   EXPECT_EQ(Prefix("\x80\x80\x80\x80\x80\x80", 5).size(), 5u);
 }
 
+TEST_F(LogTest, ToUtf8GivesWholeCharactersOnly) {
+  EXPECT_EQ(ToUtf8("a\u00fc", 3), "a\u00fc");
+  EXPECT_EQ(ToUtf8("a\u00fcb", 2), "a");
+  EXPECT_EQ(ToUtf8("a\xff\u00fc", 9), "a\uFFFD\u00fc");
+  EXPECT_EQ(ToUtf8("\xff\xff", 5), "\uFFFD");
+}
+
 TEST_F(LogTest, WritesOneLineWithAUtcTimestamp) {
   std::string line = Captured([] { Info("ready", {{"port", 1}}); });
   for (char& c : line) {
