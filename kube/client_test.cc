@@ -10,13 +10,13 @@
 #include <latch>
 #include <thread>
 
+#include "kube/client_fixture_test.h"
 #include "kube/status.h"
 #include "kube/test_server.h"
 
 namespace berth::kube {
 namespace {
 
-using namespace std::chrono_literals;
 using test::Answer;
 using test::MakeCertificate;
 using test::ServedRequest;
@@ -26,37 +26,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
-
-Config To(const Server& server) {
-  Config config;
-  config.server = server.url();
-  return config;
-}
-
-std::future<Result<Response>> Begin(Client& client, Request request) {
-  auto promise = std::make_shared<std::promise<Result<Response>>>();
-  auto future = promise->get_future();
-  client.Send(std::move(request),
-              [promise](Result<Response> result) { promise->set_value(std::move(result)); });
-  return future;
-}
-
-Result<Response> Ask(Client& client, Request request) {
-  return Begin(client, std::move(request)).get();
-}
-
-Error Failed(Result<Response> result) {
-  EXPECT_FALSE(result);
-  return result ? Error{} : result.error();
-}
-
-Request Get(std::string path, std::chrono::milliseconds timeout = 10s) {
-  return {.path = std::move(path), .timeout = timeout};
-}
-
-Request Post(std::string body, std::chrono::milliseconds timeout = 10s) {
-  return {.method = Method::kPost, .path = "/things", .body = std::move(body), .timeout = timeout};
-}
 
 TEST(ClientTest, SendsMethodPathHeadersAndBody) {
   Server server([](const ServedRequest&) { return Answer(200, R"({"a":1})"); });
@@ -68,7 +37,8 @@ TEST(ClientTest, SendsMethodPathHeadersAndBody) {
   ASSERT_TRUE(Ask(client, {.method = Method::kPatch,
                            .path = "/p",
                            .body = "{}",
-                           .content_type = "application/merge-patch+json"}));
+                           .content_type = "application/merge-patch+json",
+                           .accept = "application/json;as=Table"}));
   ASSERT_TRUE(Ask(client, {.method = Method::kDelete, .path = "/d"}));
   ASSERT_TRUE(Ask(client, {.method = Method::kPut, .path = "/u", .body = "[1]"}));
   ASSERT_TRUE(Ask(client, Post("")));
@@ -78,6 +48,7 @@ TEST(ClientTest, SendsMethodPathHeadersAndBody) {
   EXPECT_EQ(requests[0].Line(), "GET /api/v1/namespaces/x/../y?limit=1 HTTP/1.1");
   EXPECT_TRUE(requests[0].Has("User-Agent: berth/" BERTH_VERSION));
   EXPECT_TRUE(requests[0].Has("Accept: application/json"));
+  EXPECT_TRUE(requests[1].Has("Accept: application/json;as=Table"));
   EXPECT_THAT(requests[0].head, Not(HasSubstr("Authorization")));
   EXPECT_THAT(requests[0].head, Not(HasSubstr("Content-")));
   EXPECT_EQ(requests[1].Line(), "PATCH /p HTTP/1.1");
@@ -218,6 +189,9 @@ TEST(ClientTest, MalformedRequestsNeverLeave) {
   Request split = Post("{}");
   split.content_type = "a\r\nX: y";
   EXPECT_EQ(Failed(Ask(client, split)).error_class, ErrorClass::kTerminal);
+  split = Get("/x");
+  split.accept = "a\r\nX: y";
+  EXPECT_EQ(Failed(Ask(client, split)).error_class, ErrorClass::kTerminal);
   EXPECT_THAT(server.requests(), SizeIs(0));
 }
 
@@ -231,7 +205,7 @@ TEST(ClientTest, AProxyOfTheEnvironmentIsIgnored) {
 
 TEST(ClientTest, ManyCallsFromManyThreadsEachEndOnce) {
   Server server([](const ServedRequest& request) { return Answer(200, request.Line()); });
-  Client client(To(server));
+  Client client(To(server), {.qps = 0});
   constexpr int kThreads = 4, kEach = 100;
   std::latch done(kThreads * kEach);
   std::atomic<int> right = 0;
@@ -262,6 +236,106 @@ TEST(ClientTest, DoneMaySendAgain) {
     client.Send(Get("/b"), [&](Result<Response> result) { second.set_value(result.has_value()); });
   });
   EXPECT_TRUE(second.get_future().get());
+}
+
+TEST(ClientTest, ACancelledCallEndsItsConnectionAndCallsNobody) {
+  std::latch asked(1);
+  std::promise<bool> closed;
+  Server server([&](const ServedRequest& request) {
+    asked.count_down();
+    closed.set_value(request.connection->WaitUntilClosed(20s));
+    return Answer(200, "{}");
+  });
+  Client client(To(server));
+  std::atomic<bool> called = false;
+  auto held = std::make_shared<int>();
+  const CallId id = client.Send(Post("{}"), [&called, held](Result<Response>) { called = true; });
+  asked.wait();
+  client.Cancel(id);
+  EXPECT_TRUE(closed.get_future().get());
+  EXPECT_TRUE(Eventually([&] { return held.use_count() == 1; })) << "what it held is let go";
+  EXPECT_FALSE(called);
+}
+
+TEST(ClientTest, ACallIsCancelledBeforeTheThreadHasSeenIt) {
+  Server server([](const ServedRequest&) { return Answer(200, "{}"); });
+  Client client(To(server));
+  std::atomic<int> called = 0;
+  std::promise<void> done;
+  // All of it in one turn of the client's thread, which is busy with this callback.
+  client.Send(Get("/first"), [&](Result<Response>) {
+    for (int i = 0; i < 10; ++i) {
+      client.Cancel(client.Send(Get("/unwanted"), [&](Result<Response>) { ++called; }));
+    }
+    client.Send(Get("/last"), [&](Result<Response>) { done.set_value(); });
+  });
+  done.get_future().wait();
+  EXPECT_EQ(called, 0);
+  EXPECT_THAT(server.requests(), SizeIs(2));
+}
+
+TEST(ClientTest, CancellingOnTheClientsThreadHoldsAtOnce) {
+  std::latch asked(2), go(1), written(2);
+  Server server([&](const ServedRequest& request) {
+    if (request.Line().contains("/hold")) {
+      asked.wait();
+      return Answer(200, "{}");
+    }
+    asked.count_down();
+    go.wait();
+    request.connection->Write(Answer(200, "{}"));
+    written.count_down();
+    return std::string();
+  });
+  Client client(To(server));
+  CallId ids[2];
+  int called = 0;
+  for (int i = 0; i < 2; ++i) {
+    ids[i] = client.Send(Get("/x"), [&, i](Result<Response>) {
+      ++called;
+      client.Cancel(ids[i]);  // its own: no harm
+      client.Cancel(ids[1 - i]);
+    });
+  }
+  // Holds the client's thread until both answers are there, so that both end in its next turn.
+  client.Send(Get("/hold"), [&](Result<Response>) {
+    go.count_down();
+    written.wait();
+  });
+  written.wait();
+  ASSERT_TRUE(Ask(client, Get("/hold")));
+  client.Shutdown();
+  EXPECT_EQ(called, 1);
+}
+
+TEST(ClientTest, CallsCancelledInARaceEndOnceOrNotAtAll) {
+  struct Watched {
+    std::atomic<bool> cancelled = false;
+    std::atomic<int> calls = 0;
+  };
+  Server server([](const ServedRequest&) { return Answer(200, "{}"); });
+  std::atomic<int> late = 0, twice = 0;
+  {
+    Client client(To(server), {.qps = 0});
+    for (int i = 0; i < 300; ++i) {
+      auto watched = std::make_shared<Watched>();
+      const CallId id = client.Send(Get("/x"), [&, watched](Result<Response>) {
+        if (watched->cancelled) ++late;
+        if (++watched->calls > 1) ++twice;
+      });
+      if (i % 2 == 0) {
+        ASSERT_TRUE(Ask(client, Get("/y")));
+      }
+      client.Cancel(id);
+      // A callback that had begun is over when the thread has answered another call.
+      if (i % 3 == 0) {
+        ASSERT_TRUE(Ask(client, Get("/z")));
+        watched->cancelled = true;
+      }
+    }
+  }
+  EXPECT_EQ(late, 0);
+  EXPECT_EQ(twice, 0);
 }
 
 TEST(ClientTest, ShuttingDownEndsEveryCall) {

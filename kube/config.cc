@@ -91,8 +91,10 @@ class Kubeconfig {
     Config config;
     if (auto done = ReadCluster(*cluster, config); !done) return std::unexpected(done.error());
     if (auto done = ReadUser(*user, config); !done) return std::unexpected(done.error());
-    const bool has_credentials =
-        !config.token.empty() || !config.token_file.empty() || !config.client_key_pem.empty();
+    if (config.exec && config.exec->provide_cluster_info && HasExecExtension(*cluster)) {
+      return Terminal("the cluster's extension client.authentication.k8s.io/exec is not supported");
+    }
+    const bool has_credentials = HasFixedCredentials(config) || config.exec;
     if (auto fine = CheckServer(config.server, has_credentials); !fine) {
       return std::unexpected(fine.error());
     }
@@ -141,10 +143,6 @@ class Kubeconfig {
   }
 
   Result<void> ReadUser(const YAML::Node& user, Config& config) const {
-    if (Has(user, "exec")) {
-      return Terminal(
-          "exec plugins are not supported: use a token, a token file or a client certificate");
-    }
     for (const char* field :
          {"auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"}) {
       if (Has(user, field)) return Terminal(std::format("{} is not supported", field));
@@ -162,7 +160,59 @@ class Kubeconfig {
     if (const std::string file = Text(user, "tokenFile"); !file.empty()) {
       config.token_file = folder_ / file;
     }
+    if (!Has(user, "exec")) return {};
+    if (HasFixedCredentials(config)) {
+      return Terminal("exec is given together with a token or a certificate: keep one");
+    }
+    return ReadExec(user["exec"], config.exec.emplace());
+  }
+
+  static bool HasFixedCredentials(const Config& config) {
+    return !config.token.empty() || !config.token_file.empty() || !config.client_key_pem.empty();
+  }
+
+  Result<void> ReadExec(const YAML::Node& exec, ExecPlugin& plugin) const {
+    plugin.api_version = Text(exec, "apiVersion");
+    const bool is_v1 = plugin.api_version == "client.authentication.k8s.io/v1";
+    if (!is_v1 && plugin.api_version != "client.authentication.k8s.io/v1beta1") {
+      return Terminal("exec.apiVersion must be client.authentication.k8s.io/v1 or /v1beta1");
+    }
+    const std::string mode = Text(exec, "interactiveMode");
+    if (mode == "Always") return Terminal("exec.interactiveMode Always: there is no terminal");
+    if (mode != "Never" && mode != "IfAvailable" && (is_v1 || !mode.empty())) {
+      return Terminal("exec.interactiveMode must be Never or IfAvailable");
+    }
+    plugin.command = Text(exec, "command");
+    if (plugin.command.empty()) return Terminal("exec.command is missing");
+    if (plugin.command.contains('/')) plugin.command = (folder_ / plugin.command).string();
+    plugin.provide_cluster_info = Text(exec, "provideClusterInfo") == "true";
+    return ReadWords(exec, plugin);
+  }
+
+  static Result<void> ReadWords(const YAML::Node& exec, ExecPlugin& plugin) {
+    for (const char* list : {"args", "env"}) {
+      if (Has(exec, list) && !exec[list].IsSequence()) {
+        return Terminal(std::format("exec.{} must be a list", list));
+      }
+    }
+    if (Has(exec, "args")) {
+      for (const YAML::Node& arg : exec["args"]) plugin.args.push_back(arg.Scalar());
+    }
+    if (!Has(exec, "env")) return {};
+    for (const YAML::Node& variable : exec["env"]) {
+      std::string name = Text(variable, "name");
+      if (name.empty() || name.contains('='))
+        return Terminal("exec.env has a variable without name");
+      plugin.env.emplace_back(std::move(name), Text(variable, "value"));
+    }
     return {};
+  }
+
+  static bool HasExecExtension(const YAML::Node& cluster) {
+    if (!Has(cluster, "extensions")) return false;
+    return std::ranges::any_of(cluster["extensions"], [](const YAML::Node& extension) {
+      return Text(extension, "name") == "client.authentication.k8s.io/exec";
+    });
   }
 
   // `key`-data inline goes before the file that `key` names, as in client-go.

@@ -10,8 +10,11 @@
 namespace berth::kube {
 namespace {
 
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::Pair;
 
 // "-----BEGIN X-----\n" and "-----BEGIN Y-----" in base64, with and without padding.
 constexpr std::string_view kDataX = "LS0tLS1CRUdJTiBYLS0tLS0K";
@@ -101,12 +104,72 @@ TEST_F(ConfigTest, WhatIsNotSupportedIsNamed) {
   EXPECT_THAT(Refused(cluster + ", insecure-skip-tls-verify: true", "token: t"),
               HasSubstr("insecure-skip-tls-verify"));
   EXPECT_THAT(Refused(cluster + ", proxy-url: 'http://p'", "token: t"), HasSubstr("proxy-url"));
-  EXPECT_THAT(Refused(cluster, "exec: {command: aws}"), HasSubstr("exec plugins"));
   EXPECT_THAT(Refused(cluster, "auth-provider: {name: gcp}"), HasSubstr("auth-provider"));
   EXPECT_THAT(Refused(cluster, "username: me, password: hunter2"),
               AllOf(HasSubstr("username"), Not(HasSubstr("hunter2"))));
   EXPECT_THAT(Refused(cluster, "as: root"), HasSubstr("as is not supported"));
   EXPECT_TRUE(Load(cluster + ", insecure-skip-tls-verify: false", "token: t"));
+}
+
+TEST_F(ConfigTest, ReadsACredentialPlugin) {
+  const auto config =
+      Load("server: 'https://h', extensions: [{name: client.authentication.k8s.io/exec}]",
+           "exec: {apiVersion: client.authentication.k8s.io/v1, command: bin/plugin, "
+           "interactiveMode: Never, args: [get-token, --n, 1], "
+           "env: [{name: REGION, value: eu}, {name: EMPTY}]}");
+  ASSERT_TRUE(config) << config.error().message;
+  ASSERT_TRUE(config->exec);
+  EXPECT_EQ(config->exec->api_version, "client.authentication.k8s.io/v1");
+  EXPECT_EQ(config->exec->command, (folder_ / "bin/plugin").string());
+  EXPECT_THAT(config->exec->args, ElementsAre("get-token", "--n", "1"));
+  EXPECT_THAT(config->exec->env, ElementsAre(Pair("REGION", "eu"), Pair("EMPTY", "")));
+  EXPECT_FALSE(config->exec->provide_cluster_info);
+  EXPECT_EQ(config->exec->time_limit, std::chrono::seconds(60));
+}
+
+TEST_F(ConfigTest, APluginsCommandIsAPathOnlyWithASlash) {
+  auto command = [&](std::string_view text) {
+    const auto config =
+        Load("server: 'https://h'",
+             std::format("exec: {{apiVersion: client.authentication.k8s.io/v1beta1, "
+                         "command: {}, provideClusterInfo: true}}",
+                         text));
+    EXPECT_TRUE(config && config->exec && config->exec->provide_cluster_info);
+    return config ? config->exec->command : config.error().message;
+  };
+  EXPECT_EQ(command("aws"), "aws");
+  EXPECT_EQ(command("/usr/bin/aws"), "/usr/bin/aws");
+  EXPECT_EQ(command("./aws"), (folder_ / "./aws").string());
+}
+
+TEST_F(ConfigTest, WhatAPluginMayNotBeIsNamed) {
+  auto refused = [&](std::string_view exec, std::string_view more = "") {
+    return Refused("server: 'https://h'", std::format("exec: {{{}}}{}", exec, more));
+  };
+  const std::string v1 = "apiVersion: client.authentication.k8s.io/v1";
+  EXPECT_THAT(refused("command: aws"), HasSubstr("exec.apiVersion"));
+  EXPECT_THAT(refused("apiVersion: client.authentication.k8s.io/v1alpha1, command: aws"),
+              HasSubstr("exec.apiVersion"));
+  EXPECT_THAT(refused(v1 + ", interactiveMode: Never"), HasSubstr("exec.command"));
+  EXPECT_THAT(refused(v1 + ", command: aws"), HasSubstr("exec.interactiveMode"));
+  EXPECT_THAT(refused(v1 + ", command: aws, interactiveMode: Sometimes"),
+              HasSubstr("exec.interactiveMode"));
+  EXPECT_THAT(refused(v1 + ", command: aws, interactiveMode: Always"), HasSubstr("terminal"));
+  EXPECT_THAT(refused(v1 + ", command: aws, interactiveMode: Never, args: --all"),
+              HasSubstr("exec.args"));
+  EXPECT_THAT(refused(v1 + ", command: aws, interactiveMode: Never, env: [{value: hunter2}]"),
+              AllOf(HasSubstr("exec.env"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(refused(v1 + ", command: aws, interactiveMode: Never", ", token: hunter2"),
+              AllOf(HasSubstr("together with a token"), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(Refused("server: 'http://h'",
+                      std::format("exec: {{{}, command: aws, interactiveMode: Never}}", v1)),
+              HasSubstr("plain http"));
+  EXPECT_THAT(
+      Refused("server: 'https://h', extensions: [{name: client.authentication.k8s.io/exec}]",
+              std::format("exec: {{{}, command: aws, interactiveMode: Never, "
+                          "provideClusterInfo: true}}",
+                          v1)),
+      HasSubstr("extension"));
 }
 
 TEST_F(ConfigTest, ServersAreChecked) {

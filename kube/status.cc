@@ -123,7 +123,9 @@ std::string ToJson(const Status& status) {
   members.Text("kind", "Status");
   members.Text("apiVersion", "v1");
   members.Key("metadata");
-  out += "{}";
+  Members metadata(out);
+  metadata.Text("continue", status.continue_token);
+  metadata.End();
   members.Text("status", success ? "Success" : "Failure");
   members.Text("message", status.message);
   members.Text("reason", status.reason);
@@ -136,7 +138,7 @@ std::string ToJson(const Status& status) {
   return out;
 }
 
-Status Success(StatusDetails details) { return {200, {}, {}, std::move(details)}; }
+Status Success(StatusDetails details) { return {200, {}, {}, std::move(details), {}}; }
 
 Status BadRequest(std::string message) { return {400, "BadRequest", std::move(message), {}}; }
 

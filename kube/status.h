@@ -34,6 +34,7 @@ struct Status {
   std::string reason;
   std::string message;
   StatusDetails details;
+  std::string continue_token;  // where a list that is too old can go on
 };
 
 // kube-apiserver's own form: members in its order, empty ones left out, always valid UTF-8.

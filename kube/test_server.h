@@ -4,12 +4,14 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <format>
 #include <functional>
 #include <list>
@@ -64,10 +66,56 @@ inline std::string Answer(int code, std::string_view body, std::string_view head
       headers, body.size(), body);
 }
 
+// The head of an answer whose body follows in chunks, a chunk, and the last one.
+inline constexpr std::string_view kChunkedHead =
+    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
+inline std::string Chunk(std::string_view bytes) {
+  return std::format("{:x}\r\n{}\r\n", bytes.size(), bytes);
+}
+inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+// A client's connection, for a handler that answers bit by bit.
+class Connection {
+ public:
+  explicit Connection(int fd, SSL* ssl = nullptr) : fd_(fd), ssl_(ssl) {}
+
+  // Blocks while the client does not read; false when the connection has ended.
+  bool Write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const auto n = ssl_ ? SSL_write(ssl_, bytes.data(), static_cast<int>(bytes.size()))
+                          : static_cast<int>(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL));
+      if (n <= 0) return false;
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+
+  bool Read(std::string& into) {
+    char bytes[16384];
+    const auto n = ssl_ ? SSL_read(ssl_, bytes, sizeof(bytes))
+                        : static_cast<int>(recv(fd_, bytes, sizeof(bytes), 0));
+    if (n > 0) into.append(bytes, static_cast<std::size_t>(n));
+    return n > 0;
+  }
+
+  bool WaitUntilWritable(std::chrono::milliseconds limit) { return Wait(POLLOUT, limit); }
+  bool WaitUntilClosed(std::chrono::milliseconds limit) { return Wait(POLLRDHUP, limit); }
+
+ private:
+  bool Wait(int event, std::chrono::milliseconds limit) const {
+    pollfd poll_fd{fd_, static_cast<short>(event), 0};
+    return poll(&poll_fd, 1, static_cast<int>(limit.count())) > 0;
+  }
+
+  int fd_;
+  SSL* ssl_;
+};
+
 struct ServedRequest {
   std::string head;  // request line and headers, each ended by "\r\n"
   std::string body;
-  std::string peer_name;  // common name of the client's certificate
+  std::string peer_name;             // common name of the client's certificate
+  Connection* connection = nullptr;  // while the handler runs
 
   bool Has(std::string_view header_line) const {
     return head.contains(std::format("\r\n{}\r\n", header_line));
@@ -193,33 +241,18 @@ class Server {
       SSL_set_fd(ssl.get(), fd);
       if (SSL_accept(ssl.get()) != 1) return;
     }
+    Connection connection(fd, ssl.get());
     std::string buffer;
-    auto more = [&] {
-      char chunk[16384];
-      const auto n = ssl ? SSL_read(ssl.get(), chunk, sizeof(chunk))
-                         : static_cast<int>(recv(fd, chunk, sizeof(chunk), 0));
-      if (n > 0) buffer.append(chunk, static_cast<std::size_t>(n));
-      return n > 0;
-    };
-    auto write = [&](std::string_view bytes) {
-      while (!bytes.empty()) {
-        const auto n = ssl ? SSL_write(ssl.get(), bytes.data(), static_cast<int>(bytes.size()))
-                           : static_cast<int>(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL));
-        if (n <= 0) return false;
-        bytes.remove_prefix(static_cast<std::size_t>(n));
-      }
-      return true;
-    };
     for (;;) {
       std::size_t end;
       while ((end = buffer.find("\r\n\r\n")) == std::string::npos) {
-        if (!more()) return;
+        if (!connection.Read(buffer)) return;
       }
       ServedRequest request{buffer.substr(0, end + 2), {}, PeerName(ssl.get())};
       buffer.erase(0, end + 4);
       const std::size_t length = BodyLength(request.head);
       while (buffer.size() < length) {
-        if (!more()) return;
+        if (!connection.Read(buffer)) return;
       }
       request.body = buffer.substr(0, length);
       buffer.erase(0, length);
@@ -227,8 +260,9 @@ class Server {
         const std::lock_guard lock(mutex_);
         requests_.push_back(request);
       }
+      request.connection = &connection;
       const std::string answer = handler_(request);
-      if (answer.empty() || !write(answer)) return;
+      if (answer.empty() || !connection.Write(answer)) return;
     }
   }
 

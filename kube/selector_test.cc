@@ -1,19 +1,18 @@
-#include "handlers/apis/selector.h"
+#include "kube/selector.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-namespace berth::apis {
+namespace berth::kube {
 namespace {
 
 using testing::HasSubstr;
-using testing::StartsWith;
 
 bool Matches(std::string_view text, const Labels& labels) {
   const auto selector = Selector::ParseLabels(text);
   EXPECT_TRUE(selector) << text << ": " << selector.error();
-  return selector && selector->MatchesLabels(labels);
+  return selector && selector->Matches(labels);
 }
 
 std::string LabelError(std::string_view text) {
@@ -63,7 +62,8 @@ TEST(LabelSelector, Sets) {
   EXPECT_TRUE(Matches("app notin (x,y)", {{"app", "z"}}));
   EXPECT_TRUE(Matches("app notin (x,y)", {}));
   EXPECT_TRUE(Matches("in in (in)", {{"in", "in"}}));
-  EXPECT_TRUE(Matches("app in ()", {{"app", ""}}));
+  EXPECT_TRUE(Matches("app in (,)", {{"app", ""}}));
+  EXPECT_TRUE(Matches("app in (x,)", {{"app", ""}}));
 }
 
 TEST(LabelSelector, Existence) {
@@ -83,19 +83,29 @@ TEST(LabelSelector, RequirementsAreAllNeeded) {
       Matches(text, {{"example.com/app", "x"}, {"tier", "b"}, {"owner", ""}, {"zone", "z"}}));
 }
 
+TEST(LabelSelector, NumbersCompare) {
+  EXPECT_TRUE(Matches("size>1,size<3", {{"size", "2"}}));
+  EXPECT_FALSE(Matches("size>2", {{"size", "2"}}));
+  EXPECT_FALSE(Matches("size>1", {{"size", "many"}}));
+  EXPECT_FALSE(Matches("size<1", {}));
+}
+
 TEST(LabelSelector, ErrorsSayWhatIsWrong) {
-  EXPECT_THAT(LabelError("a b"), HasSubstr("`a b` is not a label key"));
-  EXPECT_THAT(LabelError("a=b c"), HasSubstr("`b c` is not a label value"));
-  EXPECT_THAT(LabelError("a within (b)"), HasSubstr("expected `in` or `notin`"));
-  EXPECT_THAT(LabelError("in (b)"), HasSubstr("expected `in` or `notin`"));
-  EXPECT_THAT(LabelError("a in b)"), HasSubstr("unbalanced parenthesis"));
-  EXPECT_THAT(LabelError("a=" + std::string(64, 'x')), HasSubstr("is not a label value"));
+  EXPECT_EQ(LabelError("a b"),
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt");
+  EXPECT_EQ(LabelError("a=b c"), "found 'c', expected: ',' or 'end of string'");
+  EXPECT_EQ(LabelError("a in b)"), "unable to parse requirement: found 'b' expected: '('");
+  EXPECT_EQ(LabelError("a,"), "found '', expected: identifier after ','");
+  EXPECT_EQ(LabelError(","), "found ',', expected: !, identifier, or 'end of string'");
+  EXPECT_THAT(LabelError("a=b_"), HasSubstr(R"(values[0][a]: Invalid value: "b_": a valid label)"));
+  EXPECT_THAT(LabelError("a>b"), HasSubstr("the value must be an integer"));
+  EXPECT_THAT(LabelError("a in ()"), HasSubstr("values set can't be empty"));
+  EXPECT_THAT(LabelError("a=" + std::string(64, 'x')), HasSubstr("no more than 63 bytes"));
   EXPECT_EQ(LabelError("a=" + std::string(63, 'x')), "");
   for (const char* text :
-       {",",    "a,",   ",a",      "a,,b",   "=b",         "!=b",          "!",    "a!",    "a=b=c",
-        "a=!b", "!a=b", "a in (x", "a in x", "a in (x=y)", "a in (b) (c)", "a),b", "a=b/c", "ä=b",
-        "a>1",  "a\n",  "()"}) {
-    EXPECT_THAT(LabelError(text), StartsWith("labelSelector: ")) << text;
+       {",", "a,", ",a", "a,,b", "=b", "!=b", "!", "a!", "a=b=c", "a=!b", "!a=b", "a in (x",
+        "a in x", "a in (x=y)", "a in (b) (c)", "a),b", "a=b/c", "ä=b", "()"}) {
+    EXPECT_NE(LabelError(text), "") << text;
   }
 }
 
@@ -168,6 +178,8 @@ TEST(LabelSelector, AgreesWithANaiveModel) {
       said.push_back({*key, *rc::gen::inRange(0, 7),
                       *rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(value))});
       if (said.back().form < 3) said.back().values.resize(1);
+      // A set of nothing but the empty value is refused, as kube-apiserver does.
+      if (said.back().values == std::vector<std::string>{""}) said.back().values = {"a"};
       text += (text.empty() ? "" : ",") + space() + said.back().Write(space) + space();
     }
     const auto selector = Selector::ParseLabels(text);
@@ -177,7 +189,7 @@ TEST(LabelSelector, AgreesWithANaiveModel) {
       for (int j = *rc::gen::inRange(0, 4); j > 0; --j) given[*key] = *value;
       const bool expected =
           std::ranges::all_of(said, [&](const Said& one) { return one.Holds(given); });
-      RC_ASSERT(selector->MatchesLabels(given) == expected);
+      RC_ASSERT(selector->Matches(given) == expected);
     }
   }));
 }
@@ -188,22 +200,16 @@ TEST(LabelSelector, AnyTextIsParsedOrRefusedInOneSentence) {
   EXPECT_TRUE(rc::check([&] {
     const auto text = *rc::gen::container<std::string>(character);
     const auto selector = Selector::ParseLabels(text);
-    if (!selector) RC_ASSERT(selector.error().starts_with("labelSelector: "));
+    if (!selector) RC_ASSERT(!selector.error().empty());
   }));
-}
-
-Object Sample() {
-  Object object;
-  object.ns = "default";
-  object.name = "g1";
-  object.fields["status.phase"] = "Ready";
-  return object;
 }
 
 bool MatchesField(std::string_view text) {
   const auto selector = Selector::ParseFields(text, {"status.phase", "status.absent"});
   EXPECT_TRUE(selector) << text << ": " << selector.error();
-  return selector && selector->MatchesFields(Sample());
+  return selector && selector->Matches(Labels{{"metadata.name", "g1"},
+                                              {"metadata.namespace", "default"},
+                                              {"status.phase", "Ready"}});
 }
 
 TEST(FieldSelector, MetadataAndSelectableFields) {
@@ -220,20 +226,26 @@ TEST(FieldSelector, MetadataAndSelectableFields) {
   }
 }
 
+TEST(FieldSelector, ABackslashMeansTheSignItself) {
+  const auto selector = Selector::ParseFields(R"(status.phase=a\,b\=c\\)", {"status.phase"});
+  ASSERT_TRUE(selector) << selector.error();
+  EXPECT_TRUE(selector->Matches(Labels{{"status.phase", R"(a,b=c\)"}}));
+}
+
 TEST(FieldSelector, ErrorsSayWhatIsWrong) {
   const auto error = [](std::string_view text) {
     const auto selector = Selector::ParseFields(text, {"status.phase"});
     return selector ? "" : selector.error();
   };
-  EXPECT_EQ(error("spec.size=1"), "fieldSelector: field label not supported: spec.size");
-  EXPECT_EQ(error("metadata.name"), "fieldSelector: expected field=value");
-  EXPECT_EQ(error("metadata.name in (a,b)"), "fieldSelector: expected field=value");
-  EXPECT_EQ(error("=x"), "fieldSelector: expected field=value");
-  EXPECT_THAT(error("metadata.name=a,"), StartsWith("fieldSelector: "));
+  EXPECT_EQ(error("spec.size=1"), "field label not supported: spec.size");
+  EXPECT_EQ(error("metadata.name"),
+            "invalid selector: 'metadata.name'; can't understand 'metadata.name'");
+  EXPECT_EQ(error("a=b=c"), "invalid selector: 'a=b=c'; can't understand 'a=b=c'");
+  EXPECT_EQ(error("=x"), "field label not supported: ");
   std::string many = "metadata.name=a";
   for (int i = 0; i < 64; ++i) many += ",metadata.name=a";
-  EXPECT_EQ(error(many), "fieldSelector: too many requirements");
+  EXPECT_EQ(error(many), "too many requirements");
 }
 
 }  // namespace
-}  // namespace berth::apis
+}  // namespace berth::kube

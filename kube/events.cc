@@ -1,0 +1,246 @@
+#include "kube/events.h"
+
+#include <prometheus/counter.h>
+
+#include <algorithm>
+#include <cassert>
+#include <format>
+
+#include "kube/json.h"
+#include "kube/timestamp.h"
+#include "log/escape.h"
+#include "log/log.h"
+
+namespace berth::kube {
+namespace {
+
+constexpr std::size_t kMaxInstance = 128;    // bytes; the API's bound
+constexpr std::size_t kMaxObjectName = 236;  // what a name's 253 bytes leave beside ".", 16 digits
+constexpr async::Duration kFirstDelay = std::chrono::seconds(1);
+constexpr async::Duration kLongestDelay = std::chrono::minutes(1);
+
+std::string Joined(const ObjectReference& object) {
+  return std::format("{}\n{}\n{}\n{}\n{}", object.api_version, object.kind, object.ns, object.name,
+                     object.uid);
+}
+
+bool IsAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
+
+// Whether `name` may stand before a "." in an event's name, which is a DNS subdomain; some objects'
+// names are not.
+bool IsSubdomain(std::string_view name) {
+  char before = '.';
+  for (const char c : name) {
+    const bool good =
+        IsAlphanumeric(c) || (c == '-' && before != '.') || (c == '.' && IsAlphanumeric(before));
+    if (!good) return false;
+    before = c;
+  }
+  return IsAlphanumeric(before);
+}
+
+// After its object, for who reads a list of events.
+std::string EventName(const std::string& object, std::uint64_t random) {
+  const bool allowed = object.size() <= kMaxObjectName && IsSubdomain(object);
+  return std::format("{}.{:016x}", allowed ? object : "event", random);
+}
+
+Json Regarding(const ObjectReference& object) {
+  Json regarding(jsoncons::json_object_arg);
+  regarding["apiVersion"] = object.api_version;
+  regarding["kind"] = object.kind;
+  if (!object.ns.empty()) regarding["namespace"] = object.ns;
+  regarding["name"] = object.name;
+  if (!object.uid.empty()) regarding["uid"] = object.uid;
+  return regarding;
+}
+
+async::Duration DelayAfter(int tries, const Error& error) {
+  const async::Duration delay =
+      std::max<async::Duration>(kFirstDelay * (1 << tries), error.retry_after);
+  return std::min(delay, kLongestDelay);
+}
+
+}  // namespace
+
+struct EventRecorder::Event {
+  std::string key;
+  std::string collection;  // its path
+  std::string name;
+  Json object = Json(jsoncons::json_object_arg);
+  int count = 1;
+  async::WallTime last_observed;
+  async::TimePoint seen;  // the same on the clock that windows are measured with
+  int written = 0;        // the count that the API server knows, 0 when it does not know the event
+  async::TimePoint written_at;
+  bool waiting = false;  // to be written, or being written
+  int tries = 0;
+
+  Json Series() const {
+    Json series(jsoncons::json_object_arg);
+    series["count"] = count;
+    series["lastObservedTime"] = FormatMicroTime(last_observed);
+    return series;
+  }
+
+  Request Creation() const {
+    Json body = object;
+    if (count > 1) body["series"] = Series();
+    return {.method = Method::kPost, .path = collection, .body = body.to_string()};
+  }
+
+  Request Update() const {
+    Json body(jsoncons::json_object_arg);
+    body["series"] = Series();
+    return {.method = Method::kPatch,
+            .path = collection + "/" + name,
+            .body = body.to_string(),
+            .content_type = "application/merge-patch+json"};
+  }
+};
+
+EventRecorder::EventRecorder(async::Executor& executor, Transport& transport, Options options)
+    : executor_(executor), transport_(transport), options_(std::move(options)), signal_(executor) {
+  running_ = async::Start(Run());
+}
+
+void EventRecorder::Record(const ObjectReference& regarding, EventType type,
+                           std::string_view reason, std::string_view action,
+                           std::string_view note) {
+  assert(!reason.empty() && !action.empty());  // the API wants both
+  const std::string text = log::ToUtf8(note, kMaxNote);
+  std::string key = std::format("{}\n{}\n{}\n{}\n{}", Joined(regarding), static_cast<int>(type),
+                                reason, action, text);
+  const async::TimePoint now = executor_.Now();
+  if (const EventPtr* known = known_.Find(key); known && now - (*known)->seen <= kWindow) {
+    return Repeat(*known);
+  }
+  if (waiting_.size() >= kMaxWaiting || !MayCreate(regarding)) {
+    return Count(stats_.dropped, "dropped");
+  }
+  const EventPtr event = Make(regarding);
+  event->key = key;
+  event->object["type"] = type == EventType::kNormal ? "Normal" : "Warning";
+  event->object["reason"] = reason;
+  event->object["action"] = action;
+  event->object["note"] = text;
+  known_.Put(std::move(key), event);
+  Schedule(event, now);
+}
+
+EventRecorder::EventPtr EventRecorder::Make(const ObjectReference& regarding) const {
+  const std::string ns = regarding.ns.empty() ? "default" : regarding.ns;
+  auto event = std::make_shared<Event>();
+  event->collection = std::format("/apis/events.k8s.io/v1/namespaces/{}/events", ns);
+  event->name = EventName(regarding.name, executor_.Random());
+  event->last_observed = executor_.WallNow();
+  event->seen = executor_.Now();
+  Json& object = event->object;
+  object["apiVersion"] = "events.k8s.io/v1";
+  object["kind"] = "Event";
+  object["metadata"] = Json(jsoncons::json_object_arg, {{"name", event->name}, {"namespace", ns}});
+  object["eventTime"] = FormatMicroTime(event->last_observed);
+  object["regarding"] = Regarding(regarding);
+  object["reportingController"] = options_.controller;
+  object["reportingInstance"] = log::ToUtf8(options_.instance, kMaxInstance);
+  return event;
+}
+
+// Only for new events: those that repeat cost a number.
+bool EventRecorder::MayCreate(const ObjectReference& regarding) {
+  std::string object = Joined(regarding);
+  async::TokenBucket* bucket = buckets_.Find(object);
+  if (!bucket) bucket = &buckets_.Put(std::move(object), {kInterval, kBurst});
+  return bucket->Take(executor_.Now());
+}
+
+void EventRecorder::Repeat(const EventPtr& event) {
+  ++event->count;
+  event->last_observed = executor_.WallNow();
+  event->seen = executor_.Now();
+  // With no room for it now, the next time writes this one's count too.
+  if (event->waiting || waiting_.size() >= kMaxWaiting) return;
+  Schedule(event, std::max(executor_.Now(), event->written_at + kUpdateInterval));
+}
+
+void EventRecorder::Schedule(const EventPtr& event, async::TimePoint when) {
+  event->waiting = true;
+  waiting_.emplace(std::pair(when, ++last_order_), event);
+  signal_.Notify();
+}
+
+async::Task<void> EventRecorder::Run() {
+  while (true) {
+    if (EventPtr event = TakeDue()) {
+      co_await Write(std::move(event));
+    } else {
+      if (!waiting_.empty()) {
+        timer_ = executor_.RunAt(waiting_.begin()->first.first, [this] { signal_.Notify(); });
+      }
+      co_await signal_.Wait();
+    }
+  }
+}
+
+EventRecorder::EventPtr EventRecorder::TakeDue() {
+  if (waiting_.empty() || waiting_.begin()->first.first > executor_.Now()) return nullptr;
+  EventPtr event = std::move(waiting_.begin()->second);
+  waiting_.erase(waiting_.begin());
+  return event;
+}
+
+async::Task<void> EventRecorder::Write(EventPtr event) {
+  const int count = event->count;
+  const auto answer = co_await async::Callback<Result<Response>>([&](auto done) {
+    return transport_.Send(event->written == 0 ? event->Creation() : event->Update(), done);
+  });
+  event->waiting = false;
+  // The name is made for this event alone: who has it already is this event, after an answer that
+  // got lost.
+  if (answer || answer.error().reason == "AlreadyExists") {
+    Written(event, count);
+  } else {
+    Failed(event, answer.error());
+  }
+}
+
+void EventRecorder::Written(const EventPtr& event, int count) {
+  event->written == 0 ? Count(stats_.created, "created") : Count(stats_.updated, "updated");
+  event->written = count;
+  event->written_at = executor_.Now();
+  event->tries = 0;
+  if (event->count > count) Schedule(event, event->written_at + kUpdateInterval);
+}
+
+void EventRecorder::Failed(const EventPtr& event, const Error& error) {
+  const bool gone = error.error_class == ErrorClass::kNotFound;
+  if (gone && event->written > 0) {  // deleted, or expired as events do: made anew
+    event->written = 0;
+    return Schedule(event, executor_.Now());
+  }
+  if (gone || error.error_class == ErrorClass::kTerminal || event->tries + 1 >= kMaxTries) {
+    return GiveUp(*event, error);
+  }
+  Schedule(event, executor_.Now() + DelayAfter(event->tries++, error));
+}
+
+void EventRecorder::GiveUp(const Event& event, const Error& error) {
+  Count(stats_.dropped, "dropped");
+  log::Warn("event not written", {{"event", event.name}, {"error", error.message}});
+  if (const EventPtr* known = known_.Find(event.key); known && known->get() == &event) {
+    known_.Erase(event.key);
+  }
+}
+
+void EventRecorder::Count(std::uint64_t& count, const char* result) {
+  ++count;
+  if (!options_.registry) return;
+  prometheus::BuildCounter()
+      .Name("berth_events_total")
+      .Help("Kubernetes events by what became of them")
+      .Register(*options_.registry)
+      .Add({{"controller", options_.controller}, {"result", result}})
+      .Increment();
+}
+
+}  // namespace berth::kube

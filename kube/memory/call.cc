@@ -1,0 +1,188 @@
+#include "kube/memory/call.h"
+
+#include <format>
+
+namespace berth::kube::memory {
+namespace {
+
+constexpr std::string_view kMediaTypes =
+    "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+std::string_view OptionsKind(Method method) {
+  switch (method) {
+    case Method::kPost:
+      return "CreateOptions";
+    case Method::kPut:
+      return "UpdateOptions";
+    case Method::kPatch:
+      return "PatchOptions";
+    case Method::kDelete:
+      return "DeleteOptions";
+    case Method::kGet:
+      break;
+  }
+  return "ListOptions";
+}
+
+Status Unsupported(Method method, std::string field, std::string_view value,
+                   std::string_view supported) {
+  return Invalid(OptionsKind(method), "meta.k8s.io", "",
+                 {{"FieldValueNotSupported",
+                   std::format("Unsupported value: {}: supported values: {}", value, supported),
+                   std::move(field)}});
+}
+
+Outcome<void> ReadForm(const Request& request, Call& call) {
+  const auto kind = NegotiateForm(request.accept);
+  if (!kind) {
+    if (call.resource().custom) return std::unexpected(NotAcceptable(kMediaTypes));
+    return std::unexpected(
+        Status{406,
+               "NotAcceptable",
+               std::format("406: Not Acceptable\n\nAvailable representations: {}, "
+                           "application/json;stream=watch, "
+                           "application/vnd.kubernetes.protobuf;stream=watch",
+                           kMediaTypes),
+               {}});
+  }
+  call.form.kind = *kind;
+  const std::string_view include = call.target.Parameter("includeObject");
+  if (include == "None") {
+    call.form.include = IncludeObject::kNone;
+  } else if (include == "Object") {
+    call.form.include = IncludeObject::kObject;
+  } else if (!include.empty() && include != "Metadata" && *kind == Form::Kind::kTable) {
+    return std::unexpected(BadRequest(
+        std::format("Unable to convert to Table as requested: includeObject: Invalid value: "
+                    "\"{}\": must be 'Metadata', 'Object', 'None', or empty",
+                    include)));
+  }
+  return {};
+}
+
+Outcome<void> ReadWriteOptions(Call& call) {
+  const std::string_view dry_run = call.target.Parameter("dryRun");
+  call.dry_run = dry_run == "All";
+  if (!dry_run.empty() && !call.dry_run)
+    return std::unexpected(
+        Unsupported(call.method, "dryRun", std::format("[\"{}\"]", dry_run), "\"All\""));
+  const std::string_view validation = call.target.Parameter("fieldValidation");
+  if (!validation.empty() && validation != "Ignore" && validation != "Warn" &&
+      validation != "Strict") {
+    return std::unexpected(Unsupported(call.method, "fieldValidation",
+                                       std::format("\"{}\"", validation),
+                                       R"("", "Ignore", "Strict", "Warn")"));
+  }
+  return {};
+}
+
+// Where the path leads to nothing, and what cannot be done there. Custom resources are served by
+// other code than built-in ones, and the two refuse in different words.
+std::optional<Response> Misplaced(const Call& call, bool deeper) {
+  const Resource& resource = call.resource();
+  const bool scoped = !call.ns.empty();
+  const bool across = resource.namespaced && !scoped;
+  if (deeper || (scoped && !resource.namespaced) ||
+      (across && (!call.name.empty() || (resource.custom && call.method != Method::kGet))))
+    return resource.custom ? NoSuchPage() : NoSuchResource();
+  if (!call.subresource.empty() && (call.subresource != "status" || !call.view.version->has_status))
+    return resource.custom ? Answer(NotFoundHere(call)) : NoSuchResource();
+  const bool on_item = !call.name.empty();
+  if (!call.subresource.empty() &&
+      (call.method == Method::kPost || call.method == Method::kDelete)) {
+    if (!resource.custom) return NoSuchMethod();
+    return Answer(MethodNotAllowed(resource.group, resource.plural,
+                                   call.method == Method::kPost ? "create" : "delete"));
+  }
+  const bool needs_item = call.method == Method::kPut || call.method == Method::kPatch;
+  if (resource.custom)
+    return needs_item && !on_item ? std::optional(Answer(BadRequest("name must be provided")))
+                                  : std::nullopt;
+  const bool collection_delete = call.method == Method::kDelete && !on_item;
+  if ((needs_item && !on_item) || (call.method == Method::kPost && (on_item || across)) ||
+      (collection_delete && (across || !resource.deletes_collection)))
+    return NoSuchMethod();
+  return std::nullopt;
+}
+
+}  // namespace
+
+Response Answer(const Status& status) { return {status.code, ToJson(status)}; }
+
+Status NotFoundHere(const Call& call) {
+  return NotFound(call.resource().group, call.resource().plural, call.name);
+}
+
+Status ConflictHere(const Call& call, std::string_view why) {
+  return Conflict(call.resource().group, call.resource().plural, call.name, why);
+}
+
+Status InvalidHere(const Call& call, const Value& object, Causes causes) {
+  return Invalid(TextAt(object, "kind"), call.resource().group, TextAt(object, "metadata", "name"),
+                 std::move(causes));
+}
+
+Status Unexpected(std::string message) { return {500, "", std::move(message), {}}; }
+
+Response NoSuchPage() { return {404, "404 page not found\n"}; }
+
+Response NoSuchResource() {
+  return Answer({404, "NotFound", "the server could not find the requested resource", {}});
+}
+
+Response NoSuchMethod() {
+  return Answer({405,
+                 "MethodNotAllowed",
+                 "the server does not allow this method on the requested resource",
+                 {}});
+}
+
+std::optional<ResourcePath> ReadPath(const RequestTarget& target) {
+  const auto& parts = target.path;
+  ResourcePath path;
+  std::size_t at = 0;
+  if (parts.size() > 2 && parts[0] == "api") {
+    path.version = parts[1];
+    at = 2;
+  } else if (parts.size() > 3 && parts[0] == "apis") {
+    path.group = parts[1];
+    path.version = parts[2];
+    at = 3;
+  } else {
+    return std::nullopt;
+  }
+  if (parts[at] == "namespaces" && parts.size() > at + 2) {
+    // A namespace has subresources of its own; any other third part is a resource inside it.
+    const std::string& third = parts[at + 2];
+    if (third != "status" && third != "finalize") {
+      path.ns = parts[at + 1];
+      at += 2;
+    }
+  }
+  path.plural = parts[at];
+  if (parts.size() > at + 1) path.name = parts[at + 1];
+  if (parts.size() > at + 2) path.subresource = parts[at + 2];
+  path.deeper = parts.size() > at + 3;
+  return path;
+}
+
+std::expected<Call, Response> ReadCall(const Request& request, RequestTarget target, View view,
+                                       ResourcePath path) {
+  Call call;
+  call.method = request.method;
+  call.view = std::move(view);
+  call.ns = std::move(path.ns);
+  call.name = std::move(path.name);
+  call.subresource = std::move(path.subresource);
+  call.target = std::move(target);
+  call.body = request.body;
+  call.content_type = request.content_type.substr(0, request.content_type.find(';'));
+  if (auto refused = Misplaced(call, path.deeper)) return std::unexpected(std::move(*refused));
+  if (auto fine = ReadForm(request, call); !fine) return std::unexpected(Answer(fine.error()));
+  if (call.method != Method::kGet) {
+    if (auto fine = ReadWriteOptions(call); !fine) return std::unexpected(Answer(fine.error()));
+  }
+  return call;
+}
+
+}  // namespace berth::kube::memory

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/accept.h"
+#include "kube/memory/resource.h"
+#include "kube/request_target.h"
+#include "kube/status.h"
+#include "kube/transport.h"
+
+namespace berth::kube::memory {
+
+// A value, or the Status to answer with instead.
+template <typename T>
+using Outcome = std::expected<T, Status>;
+
+Response Answer(const Status& status);
+
+// What a path says: /api/v1/…, /apis/group/version/….
+struct ResourcePath {
+  std::string group;
+  std::string version;
+  std::string plural;
+  std::string ns;
+  std::string name;
+  std::string subresource;
+  bool deeper = false;  // than a subresource
+};
+std::optional<ResourcePath> ReadPath(const RequestTarget& target);
+
+// A request to a resource, read as far as all verbs need it.
+struct Call {
+  Method method = Method::kGet;
+  View view;
+  std::string ns;
+  std::string name;
+  std::string subresource;
+  RequestTarget target;
+  std::string body;
+  std::string content_type;
+  Form form;
+  bool dry_run = false;
+
+  const Resource& resource() const { return *view.resource; }
+  std::string key() const { return KeyOf(ns, name); }
+  bool strict() const { return target.Parameter("fieldValidation") == "Strict"; }
+};
+
+// The call of a request whose path names a resource. What all verbs share is checked: where the
+// resource is, its methods, the form, dryRun and fieldValidation.
+std::expected<Call, Response> ReadCall(const Request& request, RequestTarget target, View view,
+                                       ResourcePath path);
+
+// Answers that name what was asked for.
+Status NotFoundHere(const Call& call);
+Status ConflictHere(const Call& call, std::string_view why);
+Status InvalidHere(const Call& call, const Value& object, Causes causes);
+// Without a reason, as kube-apiserver's unexpected errors are.
+Status Unexpected(std::string message);
+// Of paths and methods that nobody serves.
+Response NoSuchPage();
+Response NoSuchResource();
+Response NoSuchMethod();
+
+}  // namespace berth::kube::memory

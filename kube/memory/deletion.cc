@@ -1,0 +1,130 @@
+#include "kube/memory/deletion.h"
+
+#include <algorithm>
+#include <format>
+
+#include "kube/memory/kinds.h"
+
+namespace berth::kube::memory {
+namespace {
+
+Status InvalidOptions(StatusCause cause) {
+  return Invalid("DeleteOptions", "meta.k8s.io", "", {std::move(cause)});
+}
+
+Outcome<void> CheckPolicy(const Value& options) {
+  const std::string_view policy = TextAt(options, "propagationPolicy");
+  if (policy.empty()) return {};
+  const Value* orphan = Find(options, "orphanDependents");
+  if (orphan && !orphan->is_null()) {
+    return std::unexpected(InvalidOptions(
+        InvalidValue("propagationPolicy", Value(policy),
+                     "orphanDependents and deletionPropagation cannot be both set")));
+  }
+  if (policy == "Foreground" || policy == "Background" || policy == "Orphan") return {};
+  return std::unexpected(
+      InvalidOptions({"FieldValueNotSupported",
+                      std::format(R"(Unsupported value: "{}": supported values: "Foreground", )"
+                                  R"("Background", "Orphan", "nil")",
+                                  policy),
+                      "propagationPolicy"}));
+}
+
+// Of the two finalizers that say what becomes of the dependents, the one that is asked for.
+Value Finalizers(const Value& object, const Value& options) {
+  const std::string_view policy = TextAt(options, "propagationPolicy");
+  const Value* orphan_flag = Find(options, "orphanDependents");
+  const bool flag = orphan_flag && orphan_flag->is_bool();
+  const bool orphan = policy == "Orphan" || (flag && orphan_flag->as<bool>());
+  const bool foreground = policy == "Foreground";
+  // Without a word on it, what the object says itself stays.
+  const bool silent = policy.empty() && !flag;
+  Value finalizers = NewArray();
+  bool has_orphan = false, has_foreground = false;
+  if (const Value* present = Find(object, "metadata", "finalizers")) {
+    for (const Value& name : present->array_range()) {
+      const bool is_orphan = name.as_string_view() == kOrphanFinalizer;
+      const bool is_foreground = name.as_string_view() == kForegroundFinalizer;
+      if (!silent && ((is_orphan && !orphan) || (is_foreground && !foreground))) continue;
+      has_orphan = has_orphan || is_orphan;
+      has_foreground = has_foreground || is_foreground;
+      finalizers.push_back(name);
+    }
+  }
+  if (orphan && !has_orphan) finalizers.push_back(kOrphanFinalizer);
+  if (foreground && !has_foreground) finalizers.push_back(kForegroundFinalizer);
+  return finalizers;
+}
+
+}  // namespace
+
+Outcome<Value> ReadDeleteOptions(const Call& call, Decoder& decoder) {
+  Value options = NewObject();
+  if (!call.body.empty()) {
+    auto decoded = decoder.Decode(call.body);
+    if (!decoded || !decoded->is_object()) {
+      return std::unexpected(BadRequest(
+          std::format("couldn't get version/kind; json parse error: {}",
+                      decoded ? "cannot unmarshal it into an object" : decoded.error())));
+    }
+    options = std::move(*decoded);
+    const std::string_view kind = TextAt(options, "kind");
+    if (!kind.empty() && kind != "DeleteOptions") {
+      return std::unexpected(BadRequest(std::format(
+          R"(no kind "{}" is registered for version "{}" in scheme "pkg/runtime/scheme.go:111")",
+          kind, TextAt(options, "apiVersion"))));
+    }
+  }
+  if (const auto policy = call.target.Parameter("propagationPolicy"); !policy.empty())
+    options.insert_or_assign("propagationPolicy", policy);
+  if (auto fine = CheckPolicy(options); !fine) return std::unexpected(fine.error());
+  return options;
+}
+
+Outcome<void> CheckDeletion(const Call& call, const Object& current, const Value& options) {
+  const Resource& resource = call.resource();
+  const bool is_namespace = resource.group.empty() && resource.plural == "namespaces";
+  if (is_namespace && IsImmortal(call.name)) {
+    return std::unexpected(
+        Forbidden("", "namespaces", call.name, "this namespace may not be deleted"));
+  }
+  const auto refused = [&](std::string why) {
+    return std::unexpected(Conflict(resource.group, resource.kind, call.name, why));
+  };
+  const std::string_view uid = TextAt(options, "preconditions", "uid");
+  if (!uid.empty() && uid != current.uid()) {
+    return refused(
+        std::format("the UID in the precondition ({}) does not match the UID in record ({}). The "
+                    "object might have been deleted and then recreated",
+                    uid, current.uid()));
+  }
+  const std::string_view version = TextAt(options, "preconditions", "resourceVersion");
+  if (!version.empty() && version != std::to_string(current.version)) {
+    return refused(std::format(
+        "the ResourceVersion in the precondition ({}) does not match the ResourceVersion in record "
+        "({}). The object might have been modified",
+        version, current.version));
+  }
+  return {};
+}
+
+std::optional<Value> MarkDeleted(const Resource& resource, const Object& current,
+                                 const Value& options, const std::string& date) {
+  Value object = current.value;
+  Value& metadata = object["metadata"];
+  if (resource.rules.begin_deletion) {
+    if (!current.deleting()) resource.rules.begin_deletion(object, date);
+    return object;
+  }
+  Value finalizers = Finalizers(object, options);
+  if (finalizers.empty()) return std::nullopt;
+  metadata.insert_or_assign("finalizers", std::move(finalizers));
+  if (current.deleting()) return object;
+  metadata.insert_or_assign("deletionTimestamp", date);
+  metadata.insert_or_assign("deletionGracePeriodSeconds", 0);
+  if (const std::int64_t generation = IntAt(metadata, "generation"); generation > 0)
+    metadata.insert_or_assign("generation", generation + 1);
+  return object;
+}
+
+}  // namespace berth::kube::memory

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "kube/memory/call.h"
+#include "kube/memory/value.h"
+
+// How an object's end begins: preconditions, finalizers and what becomes of those it owns.
+namespace berth::kube::memory {
+
+inline constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
+inline constexpr std::string_view kOrphanFinalizer = "orphan";
+
+// The DeleteOptions of a call, from its body and its query.
+Outcome<Value> ReadDeleteOptions(const Call& call, Decoder& decoder);
+
+// Whether the object may be deleted under these options.
+Outcome<void> CheckDeletion(const Call& call, const Object& current, const Value& options);
+
+// The object as it waits for its end, or none when it can end at once. O(size).
+std::optional<Value> MarkDeleted(const Resource& resource, const Object& current,
+                                 const Value& options, const std::string& date);
+
+}  // namespace berth::kube::memory

@@ -1,0 +1,166 @@
+#include "kube/memory/discovery.h"
+
+#include <algorithm>
+#include <charconv>
+#include <tuple>
+
+namespace berth::kube::memory {
+namespace {
+
+Value Strings(const std::vector<std::string>& strings) {
+  Value list = NewArray();
+  for (const std::string& text : strings) list.push_back(text);
+  return list;
+}
+
+std::string Joined(std::string_view group, std::string_view version) {
+  std::string text(group);
+  return text.append(group.empty() ? "" : "/").append(version);
+}
+
+// The versions of every group, those to prefer first.
+std::map<std::string, std::vector<std::string>> Served(const Registry& registry,
+                                                       const AggregatedGroups& aggregated) {
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const auto& [key, view] : registry.views()) {
+    auto& versions = groups[view.version->group];
+    if (std::ranges::find(versions, view.version->name) == versions.end())
+      versions.push_back(view.version->name);
+  }
+  groups["authorization.k8s.io"] = {"v1"};  // reviews are no resource of the registry
+  for (const auto& [group, version] : aggregated) groups[group] = {version};
+  for (auto& [group, versions] : groups) std::ranges::sort(versions, IsPreferred);
+  return groups;
+}
+
+Value GroupEntry(const std::string& group, const std::vector<std::string>& versions) {
+  const auto entry = [&](const std::string& version) {
+    Value value = NewObject();
+    value.insert_or_assign("groupVersion", Joined(group, version));
+    value.insert_or_assign("version", version);
+    return value;
+  };
+  Value list = NewArray();
+  for (const std::string& version : versions) list.push_back(entry(version));
+  Value value = NewObject();
+  value.insert_or_assign("name", group);
+  value.insert_or_assign("versions", std::move(list));
+  value.insert_or_assign("preferredVersion", entry(versions.front()));
+  return value;
+}
+
+Value Entry(const Resource& resource) {
+  static const std::vector<std::string> kCustom = {"delete", "deletecollection", "get",    "list",
+                                                   "patch",  "create",           "update", "watch"};
+  static const std::vector<std::string> kBuiltin = {
+      "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
+  std::vector<std::string> verbs = resource.custom ? kCustom : kBuiltin;
+  if (!resource.deletes_collection) std::erase(verbs, "deletecollection");
+  Value entry = NewObject();
+  entry.insert_or_assign("name", resource.plural);
+  entry.insert_or_assign("singularName", resource.singular);
+  entry.insert_or_assign("namespaced", resource.namespaced);
+  entry.insert_or_assign("kind", resource.kind);
+  entry.insert_or_assign("verbs", Strings(verbs));
+  if (!resource.short_names.empty())
+    entry.insert_or_assign("shortNames", Strings(resource.short_names));
+  if (!resource.categories.empty())
+    entry.insert_or_assign("categories", Strings(resource.categories));
+  return entry;
+}
+
+Value StatusEntry(const Resource& resource) {
+  Value entry = NewObject();
+  entry.insert_or_assign("name", resource.plural + "/status");
+  entry.insert_or_assign("singularName", "");
+  entry.insert_or_assign("namespaced", resource.namespaced);
+  entry.insert_or_assign("kind", resource.kind);
+  entry.insert_or_assign("verbs", Strings({"get", "patch", "update"}));
+  return entry;
+}
+
+Value ReviewEntry() {
+  Value entry = NewObject();
+  entry.insert_or_assign("name", "selfsubjectaccessreviews");
+  entry.insert_or_assign("singularName", "selfsubjectaccessreview");
+  entry.insert_or_assign("namespaced", false);
+  entry.insert_or_assign("kind", "SelfSubjectAccessReview");
+  entry.insert_or_assign("verbs", Strings({"create"}));
+  return entry;
+}
+
+Value Document(std::string_view kind) {
+  Value document = NewObject();
+  document.insert_or_assign("kind", kind);
+  document.insert_or_assign("apiVersion", "v1");
+  return document;
+}
+
+// "v2beta3" as (stability, major, minor); names of another form come last, by their letters.
+std::tuple<int, int, int> Rank(std::string_view version) {
+  if (!version.starts_with('v')) return {0, 0, 0};
+  version.remove_prefix(1);
+  const auto number = [&] {
+    int value = 0;
+    const auto end = std::from_chars(version.data(), version.data() + version.size(), value).ptr;
+    version.remove_prefix(static_cast<std::size_t>(end - version.data()));
+    return value;
+  };
+  const int major = number();
+  if (version.empty()) return {3, major, 0};
+  const int stability = version.starts_with("beta") ? 2 : version.starts_with("alpha") ? 1 : 0;
+  version.remove_prefix(stability == 2 ? 4 : stability == 1 ? 5 : 0);
+  return {stability, major, number()};
+}
+
+}  // namespace
+
+bool IsPreferred(std::string_view version, std::string_view to) {
+  const auto a = Rank(version), b = Rank(to);
+  return a != b ? a > b : version < to;
+}
+
+Value CoreVersions() {
+  Value document = NewObject();
+  document.insert_or_assign("kind", "APIVersions");
+  document.insert_or_assign("versions", Strings({"v1"}));
+  document.insert_or_assign("serverAddressByClientCIDRs", NewArray());
+  return document;
+}
+
+Value Groups(const Registry& registry, const AggregatedGroups& aggregated) {
+  Value groups = NewArray();
+  for (const auto& [group, versions] : Served(registry, aggregated)) {
+    if (!group.empty()) groups.push_back(GroupEntry(group, versions));
+  }
+  Value document = Document("APIGroupList");
+  document.insert_or_assign("groups", std::move(groups));
+  return document;
+}
+
+Value Group(const Registry& registry, const AggregatedGroups& aggregated, std::string_view group) {
+  const auto served = Served(registry, aggregated);
+  const auto found = served.find(std::string(group));
+  if (group.empty() || found == served.end()) return Value::null();
+  Value document = GroupEntry(found->first, found->second);
+  document.insert_or_assign("kind", "APIGroup");
+  document.insert_or_assign("apiVersion", "v1");
+  return document;
+}
+
+Value Resources(const Registry& registry, std::string_view group, std::string_view version) {
+  Value resources = NewArray();
+  for (const auto& [key, view] : registry.views()) {
+    if (view.version->group != group || view.version->name != version) continue;
+    resources.push_back(Entry(*view.resource));
+    if (view.version->has_status) resources.push_back(StatusEntry(*view.resource));
+  }
+  if (group == "authorization.k8s.io" && version == "v1") resources.push_back(ReviewEntry());
+  if (resources.empty()) return Value::null();
+  Value document = Document("APIResourceList");
+  document.insert_or_assign("groupVersion", Joined(group, version));
+  document.insert_or_assign("resources", std::move(resources));
+  return document;
+}
+
+}  // namespace berth::kube::memory

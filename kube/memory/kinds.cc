@@ -1,0 +1,187 @@
+#include "kube/memory/kinds.h"
+
+#include <algorithm>
+#include <array>
+#include <format>
+
+#include "kube/memory/base64.h"
+#include "kube/memory/format.h"
+
+namespace berth::kube::memory {
+namespace {
+
+constexpr std::string_view kNameLabel = "kubernetes.io/metadata.name";
+constexpr std::string_view kImmutable = "field is immutable when `immutable` is set";
+
+bool FlagAt(const Value& object, std::string_view key) {
+  const Value* found = Find(object, key);
+  return found && found->is_bool() && found->as<bool>();
+}
+
+bool SameMember(const Value& a, const Value& b, std::string_view key) {
+  const Value* one = Find(a, key);
+  const Value* other = Find(b, key);
+  return one && other ? *one == *other : one == other;
+}
+
+// ---- Namespaces
+
+Problems NamespaceNameProblems(std::string_view name) {
+  if (name.contains('.')) return {"must not contain dots"};
+  return DnsLabelProblems(name);
+}
+
+void PrepareNamespace(Value& object, const Value* old) {
+  ObjectAt(object["metadata"], "labels")
+      .insert_or_assign(kNameLabel, std::string(TextAt(object, "metadata", "name")));
+  if (old) {
+    CopyMember(*old, object, "spec");
+    return;
+  }
+  Value finalizers = NewArray();
+  finalizers.push_back("kubernetes");
+  ObjectAt(object, "spec").insert_or_assign("finalizers", std::move(finalizers));
+  ObjectAt(object, "status").insert_or_assign("phase", "Active");
+}
+
+void ValidateNamespace(const Value& object, const Value* old, Causes& causes) {
+  const std::string_view phase = TextAt(object, "status", "phase");
+  const bool deleting = Find(object, "metadata", "deletionTimestamp") != nullptr;
+  if (old && !deleting && phase != "Active") {
+    causes.push_back(InvalidValue("status.Phase", Value(phase),
+                                  "may only be 'Active' if `deletionTimestamp` is empty"));
+  }
+}
+
+void BeginNamespaceDeletion(Value& object, const std::string& date) {
+  object["metadata"].insert_or_assign("deletionTimestamp", date);
+  ObjectAt(object, "status").insert_or_assign("phase", "Terminating");
+}
+
+// ---- Config maps and secrets
+
+std::optional<std::string> DecodeBytes(const Value& object, std::string_view key) {
+  const Value* data = Find(object, key);
+  if (!data || !data->is_object()) return std::nullopt;
+  for (const auto& member : data->object_range()) {
+    if (!member.value().is_string()) continue;
+    if (const auto wrong = Base64Problem(member.value().as_string_view()))
+      return std::format("illegal base64 data at input byte {}", *wrong);
+  }
+  return std::nullopt;
+}
+
+void ValidateKeys(const Value& object, std::string_view member, Causes& causes) {
+  const Value* data = Find(object, member);
+  if (!data) return;
+  for (const auto& entry : data->object_range()) {
+    const std::string key(entry.key());
+    for (const std::string& problem : ConfigKeyProblems(key))
+      causes.push_back(InvalidValue(std::format("{}[{}]", member, key), Value(key), problem));
+  }
+}
+
+// What may not change once `immutable` is set.
+void ValidateImmutable(const Value& object, const Value* old,
+                       std::initializer_list<std::string_view> members, Causes& causes) {
+  if (!old || !FlagAt(*old, "immutable")) return;
+  if (!FlagAt(object, "immutable")) causes.push_back(ForbiddenValue("immutable", kImmutable));
+  for (const std::string_view member : members) {
+    if (!SameMember(object, *old, member))
+      causes.push_back(ForbiddenValue(std::string(member), kImmutable));
+  }
+}
+
+std::optional<std::string> DecodeConfigMap(const Value& object) {
+  return DecodeBytes(object, "binaryData");
+}
+
+void ValidateConfigMap(const Value& object, const Value* old, Causes& causes) {
+  ValidateKeys(object, "data", causes);
+  ValidateKeys(object, "binaryData", causes);
+  const Value* data = Find(object, "data");
+  const Value* binary = Find(object, "binaryData");
+  if (data && binary) {
+    for (const auto& entry : data->object_range()) {
+      if (!binary->contains(entry.key())) continue;
+      causes.push_back(InvalidValue(std::format("data[{}]", std::string(entry.key())),
+                                    Value(entry.key()), "duplicate of key present in binaryData"));
+    }
+  }
+  ValidateImmutable(object, old, {"data", "binaryData"}, causes);
+}
+
+std::optional<std::string> DecodeSecret(const Value& object) { return DecodeBytes(object, "data"); }
+
+void PrepareSecret(Value& object, const Value* /*old*/) {
+  if (TextAt(object, "type").empty()) object.insert_or_assign("type", "Opaque");
+  const Value* text = Find(object, "stringData");
+  if (!text) return;
+  const Value plain = *text;
+  for (const auto& entry : plain.object_range()) {
+    ObjectAt(object, "data")
+        .insert_or_assign(entry.key(), EncodeBase64(entry.value().as_string_view()));
+  }
+  object.erase("stringData");
+}
+
+void ValidateSecret(const Value& object, const Value* old, Causes& causes) {
+  ValidateKeys(object, "data", causes);
+  const auto require = [&](std::string_view key) {
+    if (!Find(object, "data", key)) causes.push_back(RequiredValue(std::format("data[{}]", key)));
+  };
+  if (TextAt(object, "type") == "kubernetes.io/tls") {
+    require("tls.crt");
+    require("tls.key");
+  }
+  if (old && !SameMember(object, *old, "type"))
+    causes.push_back(InvalidValue("type", object["type"], "field is immutable"));
+  ValidateImmutable(object, old, {"data"}, causes);
+}
+
+// ---- Leases
+
+std::optional<std::string> DecodeLease(const Value& object) {
+  for (const std::string_view key : {"acquireTime", "renewTime"}) {
+    const std::string_view time = TextAt(object, "spec", key);
+    if (time.empty() || HasFormat(time, "date-time")) continue;
+    return std::format(
+        R"(parsing time "{0}" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "{0}" as "2006")",
+        time);
+  }
+  return std::nullopt;
+}
+
+void PrepareLease(Value& object, const Value* /*old*/) { ObjectAt(object, "spec"); }
+
+void ValidateLease(const Value& object, const Value* /*old*/, Causes& causes) {
+  const auto check = [&](std::string_view key, std::int64_t least, std::string_view why) {
+    const Value* number = Find(object, "spec", key);
+    if (number && number->is_int64() && number->as<std::int64_t>() < least)
+      causes.push_back(InvalidValue(std::format("spec.{}", key), *number, why));
+  };
+  check("leaseDurationSeconds", 1, "must be greater than 0");
+  check("leaseTransitions", 0, "must be greater than or equal to 0");
+}
+
+}  // namespace
+
+bool IsImmortal(std::string_view ns) {
+  return ns == "default" || ns == "kube-system" || ns == "kube-public";
+}
+
+Rules NamespaceRules() {
+  return {.prepare = PrepareNamespace,
+          .validate = ValidateNamespace,
+          .name_problems = NamespaceNameProblems,
+          .begin_deletion = BeginNamespaceDeletion};
+}
+Rules ConfigMapRules() { return {.decode = DecodeConfigMap, .validate = ValidateConfigMap}; }
+Rules SecretRules() {
+  return {.decode = DecodeSecret, .prepare = PrepareSecret, .validate = ValidateSecret};
+}
+Rules LeaseRules() {
+  return {.decode = DecodeLease, .prepare = PrepareLease, .validate = ValidateLease};
+}
+
+}  // namespace berth::kube::memory

@@ -1,0 +1,276 @@
+#include "kube/memory/patch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <format>
+
+namespace berth::kube::memory {
+namespace {
+
+constexpr std::string_view kJson = "application/json-patch+json";
+constexpr std::string_view kMerge = "application/merge-patch+json";
+constexpr std::string_view kStrategic = "application/strategic-merge-patch+json";
+constexpr std::string_view kTakenByCustom =
+    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
+
+// ---- JSON patch
+
+std::optional<std::vector<std::string>> ReadPointer(std::string_view text) {
+  std::vector<std::string> steps;
+  while (!text.empty()) {
+    if (text.front() != '/') return std::nullopt;
+    text.remove_prefix(1);
+    std::string& step = steps.emplace_back();
+    while (!text.empty() && text.front() != '/') {
+      if (text.starts_with("~1")) {
+        step += '/';
+        text.remove_prefix(2);
+      } else if (text.starts_with("~0")) {
+        step += '~';
+        text.remove_prefix(2);
+      } else {
+        step += text.front();
+        text.remove_prefix(1);
+      }
+    }
+  }
+  return steps;
+}
+
+std::optional<std::size_t> ReadIndex(const std::string& step, std::size_t limit) {
+  std::size_t index = 0;
+  const auto [end, error] = std::from_chars(step.data(), step.data() + step.size(), index);
+  if (error != std::errc{} || end != step.data() + step.size() || index >= limit)
+    return std::nullopt;
+  return index;
+}
+
+// The place of one operation: what holds it, and its name there.
+struct Place {
+  Value* holder = nullptr;
+  std::string name;
+
+  static std::optional<Place> Find(Value& object, std::string_view pointer) {
+    auto steps = ReadPointer(pointer);
+    if (!steps || steps->empty()) return std::nullopt;
+    Place place{&object, std::move(steps->back())};
+    steps->pop_back();
+    for (std::string& step : *steps) {
+      place.holder = Place{place.holder, std::move(step)}.Get();
+      if (!place.holder) return std::nullopt;
+    }
+    return place;
+  }
+
+  Value* Get() const {
+    if (holder->is_object()) {
+      const auto found = holder->find(name);
+      return found == holder->object_range().end() ? nullptr : &found->value();
+    }
+    if (!holder->is_array()) return nullptr;
+    const auto index = ReadIndex(name, holder->size());
+    return index ? &(*holder)[*index] : nullptr;
+  }
+
+  bool Add(Value value) const {
+    if (holder->is_object()) {
+      holder->insert_or_assign(name, std::move(value));
+      return true;
+    }
+    if (!holder->is_array()) return false;
+    const auto index =
+        name == "-" ? std::optional(holder->size()) : ReadIndex(name, holder->size() + 1);
+    if (!index) return false;
+    holder->insert(holder->array_range().begin() + static_cast<std::ptrdiff_t>(*index),
+                   std::move(value));
+    return true;
+  }
+
+  bool Remove() const {
+    if (!Get()) return false;
+    if (holder->is_object()) {
+      holder->erase(name);
+      return true;
+    }
+    const auto index = ReadIndex(name, holder->size());
+    if (!index) return false;
+    holder->erase(holder->array_range().begin() + static_cast<std::ptrdiff_t>(*index));
+    return true;
+  }
+
+  bool Replace(Value value) const {
+    if (holder->is_object()) return Add(std::move(value));
+    Value* there = Get();
+    if (there) *there = std::move(value);
+    return there != nullptr;
+  }
+};
+
+bool ApplyOperation(Value& object, const Value& operation) {
+  const std::string_view op = TextAt(operation, "op");
+  const auto place = Place::Find(object, TextAt(operation, "path"));
+  if (!place) return false;
+  const Value* given = Find(operation, "value");
+  if (op == "remove") return place->Remove();
+  if (op == "add") return given && place->Add(*given);
+  if (op == "replace") return given && place->Replace(*given);
+  if (op == "test") {
+    const Value* there = place->Get();
+    return there && given && *there == *given;
+  }
+  if (op != "move" && op != "copy") return false;
+  const auto from = Place::Find(object, TextAt(operation, "from"));
+  if (!from || !from->Get()) return false;
+  Value moved = *from->Get();
+  if (op == "move" && !from->Remove()) return false;
+  // The removal may have moved what holds the place.
+  const auto to = Place::Find(object, TextAt(operation, "path"));
+  return to && to->Add(std::move(moved));
+}
+
+// ---- Strategic merge patch
+
+constexpr std::string_view kDirective = "$patch";
+constexpr std::string_view kDeleteFromList = "$deleteFromPrimitiveList/";
+
+// The patch's items first, unless one that only the server has stood before the next of them.
+Value InOrder(const Value& patched, const Value& server_only, const Value& server,
+              const auto& same) {
+  const auto index = [&](const Value& item) {
+    for (std::size_t i = 0; i < server.size(); ++i) {
+      if (same(server[i], item)) return i;
+    }
+    return server.size();
+  };
+  Value merged = NewArray();
+  std::size_t i = 0, j = 0;
+  while (i < patched.size() || j < server_only.size()) {
+    const bool server_next =
+        i == patched.size() || (j < server_only.size() && index(patched[i]) < server.size() &&
+                                index(server_only[j]) < index(patched[i]));
+    merged.push_back(server_next ? server_only[j++] : patched[i++]);
+  }
+  return merged;
+}
+
+void MergeSet(Value& list, const Value& patch) {
+  Value rest = NewArray();
+  for (const Value& item : list.array_range()) {
+    if (!Contains(patch, item)) rest.push_back(item);
+  }
+  list = InOrder(patch, rest, list, [](const Value& a, const Value& b) { return a == b; });
+}
+
+void MergeByKey(Value& list, const Value& patch, std::string_view key) {
+  const auto same = [&](const Value& a, const Value& b) {
+    return TextAt(a, key) == TextAt(b, key);
+  };
+  Value patched = NewArray();
+  Value rest = list;
+  for (const Value& change : patch.array_range()) {
+    Value item = NewObject();
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      if (!same(rest[i], change)) continue;
+      item = rest[i];
+      rest.erase(rest.array_range().begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
+    if (TextAt(change, kDirective) == "delete") continue;
+    StrategicMergePatch(item, change);
+    patched.push_back(std::move(item));
+  }
+  list = InOrder(patched, rest, list, same);
+}
+
+void DeleteFromList(Value& object, std::string_view member, const Value& items) {
+  if (!object.contains(member) || !object[member].is_array() || !items.is_array()) return;
+  Value rest = NewArray();
+  for (const Value& item : object[member].array_range()) {
+    if (!Contains(items, item)) rest.push_back(item);
+  }
+  object.insert_or_assign(member, std::move(rest));
+}
+
+void MergeMember(Value& object, std::string_view key, const Value& patch) {
+  if (key == kDirective || key.starts_with("$setElementOrder/")) return;
+  if (key.starts_with(kDeleteFromList))
+    return DeleteFromList(object, key.substr(kDeleteFromList.size()), patch);
+  if (patch.is_null()) {
+    object.erase(key);
+    return;
+  }
+  Value& member = object[key];
+  if (patch.is_array() && member.is_array() && key == "finalizers") return MergeSet(member, patch);
+  if (patch.is_array() && member.is_array() && key == "ownerReferences")
+    return MergeByKey(member, patch, "uid");
+  StrategicMergePatch(member, patch);
+}
+
+}  // namespace
+
+void MergePatch(Value& object, const Value& patch) {
+  if (!patch.is_object()) {
+    object = patch;
+    return;
+  }
+  if (!object.is_object()) object = NewObject();
+  for (const auto& member : patch.object_range()) {
+    if (member.value().is_null()) {
+      object.erase(member.key());
+    } else {
+      MergePatch(object[member.key()], member.value());
+    }
+  }
+}
+
+bool JsonPatch(Value& object, const Value& patch) {
+  return std::ranges::all_of(patch.array_range(), [&](const Value& operation) {
+    return ApplyOperation(object, operation);
+  });
+}
+
+void StrategicMergePatch(Value& object, const Value& patch) {
+  if (!patch.is_object()) {
+    object = patch;
+    return;
+  }
+  const std::string_view directive = TextAt(patch, kDirective);
+  if (!object.is_object() || directive == "replace" || directive == "delete") object = NewObject();
+  if (directive == "delete") return;
+  for (const auto& member : patch.object_range()) MergeMember(object, member.key(), member.value());
+}
+
+Outcome<Value> ApplyPatch(const Call& call, Decoder& decoder, Value object) {
+  const bool strategic = call.content_type == kStrategic && !call.resource().custom;
+  if (call.content_type != kJson && call.content_type != kMerge && !strategic) {
+    if (call.resource().custom) return std::unexpected(UnsupportedMediaType(kTakenByCustom));
+    return std::unexpected(
+        Status{415, "UnsupportedMediaType", "415: Unsupported Media Type", {}, {}});
+  }
+  const auto patch = decoder.Decode(call.body);
+  if (!patch) return std::unexpected(BadRequest("error decoding patch: " + patch.error()));
+  if (call.content_type == kJson) {
+    if (!patch->is_array()) {
+      return std::unexpected(
+          BadRequest("error decoding patch: json: cannot unmarshal object into Go value of type "
+                     "[]handlers.jsonPatchOp"));
+    }
+    if (!JsonPatch(object, *patch)) {
+      return std::unexpected(
+          Status{422,
+                 "Invalid",
+                 "the server rejected our request due to an error in our request",
+                 {},
+                 {}});
+    }
+  } else if (!patch->is_object()) {
+    return std::unexpected(BadRequest("error decoding patch: the patch is not an object"));
+  } else if (strategic) {
+    StrategicMergePatch(object, *patch);
+  } else {
+    MergePatch(object, *patch);
+  }
+  return object;
+}
+
+}  // namespace berth::kube::memory

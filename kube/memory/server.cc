@@ -1,0 +1,226 @@
+#include "kube/memory/server.h"
+
+#include <map>
+
+#include "async/task.h"
+#include "kube/memory/admission.h"
+#include "kube/memory/builtin.h"
+#include "kube/memory/definition.h"
+#include "kube/memory/discovery.h"
+#include "kube/memory/garbage.h"
+#include "kube/memory/openapi.h"
+#include "kube/memory/read.h"
+#include "kube/memory/watch.h"
+#include "kube/memory/write.h"
+
+namespace berth::kube::memory {
+namespace {
+
+constexpr std::size_t kMaxBody = std::size_t{3} << 20;  // as kube-apiserver's
+
+constexpr std::string_view kVersion =
+    R"({"major":"1","minor":"36","gitVersion":"v1.36.0+berth","gitCommit":"","gitTreeState":"clean",)"
+    R"("buildDate":"1970-01-01T00:00:00Z","goVersion":"none","compiler":"none","platform":"berth"})";
+
+Response Shown(const Value& document) {
+  return document.is_null() ? NoSuchPage() : Response{200, Encode(document)};
+}
+
+// Whoever asks may do anything.
+Response ReviewAccess(const Request& request) {
+  if (request.method != Method::kPost) return NoSuchMethod();
+  auto review = Decoder().Decode(request.body);
+  if (!review || !review->is_object()) return Answer(BadRequest("the review is not an object"));
+  review->insert_or_assign("kind", "SelfSubjectAccessReview");
+  review->insert_or_assign("apiVersion", "authorization.k8s.io/v1");
+  ObjectAt(*review, "metadata");
+  ObjectAt(*review, "status").insert_or_assign("allowed", true);
+  return {201, EncodeObject(*review)};
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  explicit Impl(Options options)
+      : cluster_(std::move(options)),
+        admission_(cluster_),
+        writer_(cluster_, admission_),
+        garbage_(cluster_, [this](const Request& request, std::function<void(int)> done) {
+          Handle(request, [done = std::move(done)](const Response& answer) { done(answer.code); });
+        }) {
+    AddBuiltinResources(cluster_);
+    definitions_ = cluster_.registry().Find(kDefinitionsGroup, kDefinitions);
+    cluster_.AddListener([this](Resource& resource, const Change& change) {
+      if (&resource == definitions_.get() && change.type != ChangeType::kDeleted)
+        changed_definitions_.push_back(change.object);
+    });
+  }
+
+  void Handle(const Request& request, Done done) {
+    if (request.body.size() > kMaxBody) return done(Answer(RequestEntityTooLarge(kMaxBody)));
+    auto target = RequestTarget::Parse(request.path);
+    if (!target) return done(Answer(BadRequest("the request's target is malformed")));
+    if (auto document = Document(request, *target)) return done(std::move(*document));
+    auto call = Read(request, std::move(*target));
+    if (!call) return done(std::move(call.error()));
+    if (call->method != Method::kGet) return Run(Write(std::move(*call)), std::move(done));
+    done(call->name.empty() ? List(cluster_, *call) : Get(cluster_, *call));
+  }
+
+  std::expected<async::Handle, Response> Watch(const Request& request, Watcher watcher) {
+    auto target = RequestTarget::Parse(request.path);
+    if (!target) return std::unexpected(Answer(BadRequest("the request's target is malformed")));
+    auto call = Read(request, std::move(*target));
+    if (!call) return std::unexpected(std::move(call.error()));
+    return StartWatch(cluster_, *call, std::move(watcher));
+  }
+
+  void Tick() {
+    garbage_.Retry();
+    for (const auto& [key, resource] : cluster_.registry().all())
+      TickWatches(*resource, cluster_.version(), cluster_.Now());
+  }
+
+  void Compact() {
+    for (const auto& [key, resource] : cluster_.registry().all())
+      resource->objects.Forget(cluster_.version());
+  }
+
+  bool CollectGarbage() {
+    const bool done = garbage_.Step();
+    Settle();
+    return done;
+  }
+
+  void AddWebhook(Webhook webhook) { admission_.Add(std::move(webhook)); }
+  void AddAggregatedGroup(std::string group, std::string version) {
+    aggregated_[std::move(group)] = std::move(version);
+  }
+  std::uint64_t version() const { return cluster_.version(); }
+
+ private:
+  // What is no resource: discovery, schemas, health.
+  std::optional<Response> Document(const Request& request, const RequestTarget& target) {
+    const auto& path = target.path;
+    const Registry& registry = cluster_.registry();
+    if (path.empty()) return NoSuchPage();
+    const std::string& root = path.front();
+    if (root == "healthz" || root == "livez" || root == "readyz") return Response{200, "ok"};
+    if (root == "version") return Response{200, std::string(kVersion)};
+    if (root == "openapi") return OpenApi(path);
+    if (root == "api" && path.size() == 1) return Shown(CoreVersions());
+    if (root == "api" && path.size() == 2)
+      return path[1] == "v1" ? Shown(Resources(registry, "", "v1")) : NoSuchResource();
+    if (root != "apis") return root == "api" ? std::nullopt : std::optional(NoSuchPage());
+    if (path.size() == 1) return Shown(Groups(registry, aggregated_));
+    if (path.size() == 2) return Shown(Group(registry, aggregated_, path[1]));
+    if (path.size() == 3) return Shown(Resources(registry, path[1], path[2]));
+    if (path.size() == 4 && path[3] == "selfsubjectaccessreviews") return ReviewAccess(request);
+    return std::nullopt;
+  }
+
+  Response OpenApi(const std::vector<std::string>& path) {
+    const Registry& registry = cluster_.registry();
+    if (path.size() == 2 && path[1] == "v2") return Shown(OpenApiV2(registry));
+    if (path.size() < 2 || path[1] != "v3") return NoSuchPage();
+    if (path.size() == 2) return Shown(OpenApiV3Index(registry, aggregated_));
+    if (path.size() == 4 && path[2] == "api") return Shown(OpenApiV3(registry, "", path[3]));
+    if (path.size() == 5 && path[2] == "apis") return Shown(OpenApiV3(registry, path[3], path[4]));
+    return NoSuchPage();
+  }
+
+  std::expected<Call, Response> Read(const Request& request, RequestTarget target) {
+    auto path = ReadPath(target);
+    if (!path) return std::unexpected(NoSuchPage());
+    View view = cluster_.registry().Find(path->group, path->version, path->plural);
+    if (!view) return std::unexpected(Unserved(path->group));
+    return ReadCall(request, std::move(target), std::move(view), std::move(*path));
+  }
+
+  // Custom groups are served by other code than built-in ones, which answers otherwise.
+  Response Unserved(const std::string& group) const {
+    for (const auto& [key, resource] : cluster_.registry().all()) {
+      for (const auto& version : resource->versions) {
+        if (version->group == group) return resource->custom ? NoSuchPage() : NoSuchResource();
+      }
+    }
+    return NoSuchPage();
+  }
+
+  async::Task<Response> Write(Call call) {
+    switch (call.method) {
+      case Method::kPost:
+        return writer_.Create(std::move(call));
+      case Method::kPut:
+      case Method::kPatch:
+        return writer_.Update(std::move(call));
+      default:
+        return call.name.empty() ? writer_.DeleteCollection(std::move(call))
+                                 : writer_.Delete(std::move(call));
+    }
+  }
+
+  // Runs a write to its end, or until it waits for a webhook; then it is kept until it has ended.
+  void Run(async::Task<Response> task, Done done) {
+    const std::uint64_t id = ++last_run_;
+    auto running =
+        async::Start(Finish(std::move(task), std::move(done)), [this, id] { running_.erase(id); });
+    if (running) running_.emplace(id, std::move(running));
+  }
+
+  async::Task<void> Finish(async::Task<Response> task, Done done) {
+    Response response = co_await std::move(task);
+    Settle();
+    done(std::move(response));
+  }
+
+  // Acts on definitions that have changed.
+  void Settle() {
+    while (!changed_definitions_.empty()) {
+      for (const ObjectPtr& definition : std::exchange(changed_definitions_, {})) {
+        if (definitions_->objects.Find(definition->name()) == definition)
+          ServeDefinition(cluster_, *definition);
+      }
+    }
+  }
+
+  Cluster cluster_;
+  Admission admission_;
+  Writer writer_;
+  Garbage garbage_;
+  AggregatedGroups aggregated_;
+  std::shared_ptr<Resource> definitions_;
+  std::vector<ObjectPtr> changed_definitions_;
+  std::uint64_t last_run_ = 0;
+  std::map<std::uint64_t, async::Running> running_;
+};
+
+Server::Server(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Server::~Server() = default;
+
+void Server::Handle(const Request& request, Done done) { impl_->Handle(request, std::move(done)); }
+
+std::expected<async::Handle, Response> Server::Watch(const Request& request, Watcher watcher) {
+  return impl_->Watch(request, std::move(watcher));
+}
+
+// Of an item a watch is not served: kube-apiserver takes it for a get.
+bool Server::IsWatch(const Request& request) {
+  if (request.method != Method::kGet || !request.path.contains("watch=")) return false;
+  const auto target = RequestTarget::Parse(request.path);
+  if (!target || !target->Flag("watch")) return false;
+  const auto path = ReadPath(*target);
+  return path && path->name.empty();
+}
+
+void Server::Tick() { impl_->Tick(); }
+void Server::Compact() { impl_->Compact(); }
+bool Server::CollectGarbage() { return impl_->CollectGarbage(); }
+void Server::AddWebhook(Webhook webhook) { impl_->AddWebhook(std::move(webhook)); }
+void Server::AddAggregatedGroup(std::string group, std::string version) {
+  impl_->AddAggregatedGroup(std::move(group), std::move(version));
+}
+std::uint64_t Server::version() const { return impl_->version(); }
+
+}  // namespace berth::kube::memory

@@ -1,0 +1,72 @@
+#include "kube/memory/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "kube/json.h"
+
+namespace berth::kube::memory {
+namespace {
+
+class MemoryServer : public testing::Test {
+ protected:
+  Response Send(Method method, std::string path, std::string body = "",
+                std::string type = "application/json") {
+    Response answer;
+    server_.Handle({.method = method,
+                    .path = std::move(path),
+                    .body = std::move(body),
+                    .content_type = std::move(type)},
+                   [&](Response response) { answer = std::move(response); });
+    return answer;
+  }
+
+  std::mt19937_64 random_{1};
+  Server server_{{.now = [] { return async::WallTime(std::chrono::seconds(1'800'000'000)); },
+                  .random = [this] { return random_(); }}};
+};
+
+TEST_F(MemoryServer, KeepsAConfigMap) {
+  const std::string path = "/api/v1/namespaces/default/configmaps";
+  EXPECT_EQ(Send(Method::kPost, path, R"({"metadata":{"name":"a"},"data":{"x":"y"}})").code, 201);
+  EXPECT_EQ(Send(Method::kGet, path + "/a").code, 200);
+  EXPECT_EQ(
+      Send(Method::kPatch, path + "/a", R"({"data":{"x":"z"}})", "application/merge-patch+json")
+          .code,
+      200);
+  EXPECT_EQ(Send(Method::kDelete, path + "/a").code, 200);
+  EXPECT_EQ(Send(Method::kGet, path + "/a").code, 404);
+}
+
+TEST_F(MemoryServer, ServesADefinedKindAndItsWatch) {
+  EXPECT_EQ(Send(Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", R"({
+    "apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.x.dev"},
+    "spec":{"group":"x.dev","scope":"Namespaced","names":{"kind":"Thing","plural":"things"},"versions":[
+    {"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object",
+    "properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"},"color":{"type":"string","default":"red"}}},
+    "status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}})")
+                .code,
+            201);
+  const std::string path = "/apis/x.dev/v1/namespaces/default/things";
+  std::string seen;
+  auto watch =
+      server_.Watch({.path = path + "?watch=true"},
+                    {.on_line = [&](const auto& line) { seen += *line; }, .on_end = [] {}});
+  ASSERT_TRUE(watch);
+  const auto made = Send(
+      Method::kPost, path,
+      R"({"apiVersion":"x.dev/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"size":1},"status":{"a":1}})");
+  EXPECT_EQ(made.code, 201) << made.body;
+  EXPECT_EQ(Send(Method::kPatch, path + "/a/status", R"({"status":{"phase":"Ok"}})",
+                 "application/merge-patch+json")
+                .code,
+            200);
+  EXPECT_EQ(Send(Method::kDelete, path + "/a").code, 200);
+  EXPECT_THAT(seen, testing::HasSubstr(R"("color":"red")"));
+  EXPECT_EQ(std::ranges::count(seen, '\n'), 3) << seen;
+}
+
+}  // namespace
+}  // namespace berth::kube::memory

@@ -1,0 +1,238 @@
+#include "kube/memory/value.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+namespace berth::kube::memory {
+
+namespace dom = simdjson::dom;
+
+// Makes a Value of a simdjson document. Members of the objects being built are kept on one stack,
+// so that sorting them allocates nothing.
+class Decoder::Builder {
+ public:
+  std::expected<Value, std::string> Run(std::string_view text,
+                                        std::vector<std::string>* duplicates) {
+    if (parser_.capacity() > kKeep && text.size() <= kKeep) parser_ = dom::parser();
+    if (parser_.max_depth() != kMaxDepth) {
+      if (const auto error = parser_.allocate(kFirstCapacity, kMaxDepth)) return Failed(error);
+    }
+    dom::element root;
+    if (const auto error = parser_.parse(text.data(), text.size()).get(root)) return Failed(error);
+    duplicates_ = duplicates;
+    path_.clear();
+    return Build(root);
+  }
+
+ private:
+  static constexpr std::size_t kFirstCapacity = std::size_t{16} << 10;
+  static constexpr std::size_t kKeep = std::size_t{1} << 20;
+  using Member = std::pair<std::string_view, dom::element>;
+
+  static std::unexpected<std::string> Failed(simdjson::error_code error) {
+    if (error == simdjson::EMPTY || error == simdjson::UNCLOSED_STRING)
+      return std::unexpected(std::string("unexpected end of JSON input"));
+    return std::unexpected(std::string(simdjson::error_message(error)));
+  }
+
+  Value Build(dom::element element) {
+    switch (element.type()) {
+      case dom::element_type::OBJECT:
+        return BuildObject(dom::object(element));
+      case dom::element_type::ARRAY:
+        return BuildArray(dom::array(element));
+      case dom::element_type::STRING:
+        return Value(std::string_view(element));
+      case dom::element_type::INT64:
+        return Value(std::int64_t(element));
+      case dom::element_type::UINT64:
+        return Value(static_cast<double>(std::uint64_t(element)));
+      case dom::element_type::DOUBLE:
+        return BuildNumber(double(element));
+      case dom::element_type::BOOL:
+        return Value(bool(element));
+      default:
+        return Value::null();
+    }
+  }
+
+  static Value BuildNumber(double number) {
+    constexpr double kExact = 1LL << 53;
+    if (std::trunc(number) == number && std::abs(number) <= kExact)
+      return Value(static_cast<std::int64_t>(number));
+    return Value(number);
+  }
+
+  Value BuildArray(dom::array array) {
+    Value value = NewArray();
+    value.reserve(array.size());
+    std::size_t index = 0;
+    for (const dom::element item : array) {
+      const std::size_t mark = Enter("[" + std::to_string(index++) + "]");
+      value.push_back(Build(item));
+      path_.resize(mark);
+    }
+    return value;
+  }
+
+  Value BuildObject(dom::object object) {
+    const std::size_t begin = members_.size();
+    bool sorted = true;
+    for (const auto& [key, value] : object) {
+      sorted = sorted && (members_.size() == begin || members_.back().first < key);
+      members_.emplace_back(key, value);
+    }
+    const std::size_t end = members_.size();
+    if (!sorted) {
+      std::stable_sort(members_.begin() + static_cast<std::ptrdiff_t>(begin), members_.end(),
+                       [](const Member& a, const Member& b) { return a.first < b.first; });
+    }
+    Value value = NewObject();
+    value.reserve(end - begin);
+    for (std::size_t i = begin; i < end; ++i) {
+      const Member member = members_[i];
+      const std::size_t mark = EnterMember(member.first);
+      if (i + 1 < end && members_[i + 1].first == member.first) {
+        if (duplicates_) duplicates_->push_back(path_);
+      } else {
+        value.insert_or_assign(value.object_range().end(), member.first, Build(member.second));
+      }
+      path_.resize(mark);
+    }
+    members_.resize(begin);
+    return value;
+  }
+
+  // Paths are kept only for who asked for duplicates.
+  std::size_t Enter(std::string_view step) {
+    const std::size_t mark = path_.size();
+    if (duplicates_) path_ += step;
+    return mark;
+  }
+  std::size_t EnterMember(std::string_view key) {
+    const std::size_t mark = path_.size();
+    if (duplicates_) path_.append(mark == 0 ? "" : ".").append(key);
+    return mark;
+  }
+
+  dom::parser parser_;
+  std::vector<Member> members_;
+  std::vector<std::string>* duplicates_ = nullptr;
+  std::string path_;
+};
+
+Decoder::Decoder() : builder_(std::make_unique<Builder>()) {}
+Decoder::~Decoder() = default;
+
+std::expected<Value, std::string> Decoder::Decode(std::string_view text,
+                                                  std::vector<std::string>* duplicates) {
+  return builder_->Run(text, duplicates);
+}
+
+namespace {
+
+void EncodeString(std::string_view text, std::string& out) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x20 && c != '"' && c != '\\') continue;
+    out.append(text, begin, i - begin);
+    begin = i + 1;
+    out += '\\';
+    if (c == '"' || c == '\\') {
+      out += text[i];
+    } else if (c == '\n') {
+      out += 'n';
+    } else if (c == '\t') {
+      out += 't';
+    } else if (c == '\r') {
+      out += 'r';
+    } else {
+      out.append("u00");
+      out += kHex[c >> 4];
+      out += kHex[c & 15];
+    }
+  }
+  out.append(text, begin, text.size() - begin);
+  out += '"';
+}
+
+template <typename Number>
+void EncodeNumber(Number number, std::string& out) {
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  out.append(text.data(), end);
+}
+
+}  // namespace
+
+void EncodeTo(const Value& value, std::string& out) {
+  if (value.is_string()) {
+    EncodeString(value.as_string_view(), out);
+  } else if (value.is_object()) {
+    out += '{';
+    bool first = true;
+    for (const auto& member : value.object_range()) {
+      if (!std::exchange(first, false)) out += ',';
+      EncodeString(member.key(), out);
+      out += ':';
+      EncodeTo(member.value(), out);
+    }
+    out += '}';
+  } else if (value.is_array()) {
+    out += '[';
+    bool first = true;
+    for (const Value& item : value.array_range()) {
+      if (!std::exchange(first, false)) out += ',';
+      EncodeTo(item, out);
+    }
+    out += ']';
+  } else if (value.is_bool()) {
+    out += value.as<bool>() ? "true" : "false";
+  } else if (value.is_int64()) {
+    EncodeNumber(value.as<std::int64_t>(), out);
+  } else if (value.is_number()) {
+    EncodeNumber(value.as<double>(), out);
+  } else {
+    out += "null";
+  }
+}
+
+std::string Encode(const Value& value) {
+  std::string text;
+  EncodeTo(value, text);
+  return text;
+}
+
+Value& ObjectAt(Value& value, std::string_view key) {
+  Value& member = value[key];
+  if (!member.is_object()) member = NewObject();
+  return member;
+}
+
+void CopyMember(const Value& from, Value& to, std::string_view key) {
+  if (const Value* member = Find(from, key)) {
+    to.insert_or_assign(key, *member);
+  } else {
+    to.erase(key);
+  }
+}
+
+bool Contains(const Value& list, const Value& item) {
+  const auto items = list.array_range();
+  return std::any_of(items.begin(), items.end(), [&](const Value& one) { return one == item; });
+}
+
+bool IsEmpty(const Value& value) {
+  return value.is_null() || (value.is_string() && value.as_string_view().empty()) ||
+         ((value.is_object() || value.is_array()) && value.empty());
+}
+
+}  // namespace berth::kube::memory

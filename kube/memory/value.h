@@ -1,0 +1,83 @@
+#pragma once
+
+#include <expected>
+#include <jsoncons/json.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace berth::kube::memory {
+
+// An object's JSON. Members are sorted, as kube-apiserver keeps custom resources: whatever way an
+// object was written, equal ones have equal text. (kube/json.h keeps the order given.)
+using Value = jsoncons::json;
+
+inline Value NewObject() { return Value(jsoncons::json_object_arg); }
+inline Value NewArray() { return Value(jsoncons::json_array_arg); }
+
+// Reads JSON. Reuse it: its buffers are kept.
+class Decoder {
+ public:
+  static constexpr std::size_t kMaxDepth = 64;
+
+  Decoder();
+  ~Decoder();
+
+  // Of members with the same key the last counts, as in Go; the paths of such members are added to
+  // `duplicates`. A whole number is an integer however it was written. The error is for people.
+  std::expected<Value, std::string> Decode(std::string_view text,
+                                           std::vector<std::string>* duplicates = nullptr);
+
+ private:
+  class Builder;
+  std::unique_ptr<Builder> builder_;
+};
+
+// Without white space. O(size).
+std::string Encode(const Value& value);
+void EncodeTo(const Value& value, std::string& out);
+
+// The member at the end of a path, or null: Find(object, "metadata", "name").
+inline const Value* Find(const Value& value) { return &value; }
+template <typename... Keys>
+const Value* Find(const Value& value, std::string_view key, Keys... keys) {
+  if (!value.is_object()) return nullptr;
+  const auto found = value.find(key);
+  if (found == value.object_range().end()) return nullptr;
+  return Find(found->value(), keys...);
+}
+
+// Its text; "" when there is none.
+template <typename... Keys>
+std::string_view TextAt(const Value& value, Keys... keys) {
+  const Value* found = Find(value, keys...);
+  // Not a view of nothing: jsoncons copies from where it points, which must not be null.
+  return found && found->is_string() ? found->as_string_view() : std::string_view("");
+}
+
+// Its number; 0 when there is none.
+template <typename... Keys>
+std::int64_t IntAt(const Value& value, Keys... keys) {
+  const Value* found = Find(value, keys...);
+  return found && found->is_int64() ? found->as<std::int64_t>() : 0;
+}
+
+// The member, made an empty object when it isn't one.
+Value& ObjectAt(Value& value, std::string_view key);
+
+// Gives `to` the member as `from` has it, or none.
+void CopyMember(const Value& from, Value& to, std::string_view key);
+
+// Whether a list has the item. O(items).
+bool Contains(const Value& list, const Value& item);
+
+// Members that every object has.
+inline bool IsMetaMember(std::string_view key) {
+  return key == "apiVersion" || key == "kind" || key == "metadata";
+}
+
+// Whether it is null, "", {} or [].
+bool IsEmpty(const Value& value);
+
+}  // namespace berth::kube::memory

@@ -1,0 +1,135 @@
+#include "kube/yaml.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <format>
+#include <optional>
+
+namespace berth::kube {
+namespace {
+
+constexpr std::array<std::string_view, 11> kTrue = {"y",    "Y",    "yes", "Yes", "YES", "true",
+                                                    "True", "TRUE", "on",  "On",  "ON"};
+constexpr std::array<std::string_view, 11> kFalse = {"n",     "N",     "no",  "No",  "NO", "false",
+                                                     "False", "FALSE", "off", "Off", "OFF"};
+constexpr std::array<std::string_view, 5> kNull = {"", "~", "null", "Null", "NULL"};
+constexpr std::string_view kQuoted = "!";
+constexpr std::string_view kPlain = "?";
+constexpr std::string_view kString = "tag:yaml.org,2002:str";
+
+std::unexpected<Error> At(const YAML::Mark& mark, std::string_view why) {
+  return Terminal(std::format("line {}: {}", mark.line + 1, why));
+}
+
+template <typename Number, typename... Base>
+std::optional<Number> Whole(std::string_view digits, Base... base) {
+  Number number{};
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, base...);
+  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+// The base that a prefix names, which is taken off; a 0 alone before other digits is octal too.
+int TakeBase(std::string_view& digits) {
+  const std::string_view prefix = digits.substr(0, 2);
+  const int base = prefix == "0x" ? 16 : prefix == "0o" ? 8 : prefix == "0b" ? 2 : 0;
+  if (base != 0) digits.remove_prefix(2);
+  return base != 0 ? base : digits.size() > 1 && digits.front() == '0' ? 8 : 10;
+}
+
+std::optional<Json> WholeNumber(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  const int base = TakeBase(text);
+  const auto magnitude = Whole<std::uint64_t>(text, base);
+  if (!magnitude) return std::nullopt;
+  if (!negative) return Json(*magnitude);
+  if (*magnitude > std::uint64_t{1} << 63) return std::nullopt;
+  return Json(static_cast<std::int64_t>(-*magnitude));
+}
+
+std::optional<Json> Number(std::string_view text) {
+  if (auto whole = WholeNumber(text)) return whole;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  // from_chars also takes words, "inf" and "nan", which are strings here.
+  if (text.find_first_not_of("+-.0123456789eE") != text.npos) return std::nullopt;
+  const auto number = Whole<double>(text);
+  return number ? std::optional(Json(*number)) : std::nullopt;
+}
+
+// A document being converted; counts its values.
+class Conversion {
+ public:
+  Result<Json> Convert(const YAML::Node& node, int depth = 0) {
+    if (++values_ > kMaxYamlValues) return At(node.Mark(), "too many values");
+    if (depth >= kMaxYamlDepth) return At(node.Mark(), "nested too deeply");
+    if (node.IsNull()) return Json::null();
+    if (node.IsScalar()) return Scalar(node);
+    const std::string& tag = node.Tag();
+    if (!tag.empty() && tag != kPlain) return At(node.Mark(), "the tag is not supported");
+    return node.IsMap() ? Map(node, depth) : Sequence(node, depth);
+  }
+
+ private:
+  static Result<Json> Scalar(const YAML::Node& node) {
+    const std::string& text = node.Scalar();
+    const std::string& tag = node.Tag();
+    if (tag == kQuoted || tag == kString) return Json(text);
+    if (!tag.empty() && tag != kPlain) return At(node.Mark(), "the tag is not supported");
+    if (std::ranges::contains(kNull, text)) return Json::null();
+    if (std::ranges::contains(kTrue, text)) return Json(true);
+    if (std::ranges::contains(kFalse, text)) return Json(false);
+    if (auto number = Number(text)) return std::move(*number);
+    return Json(text);
+  }
+
+  Result<Json> Map(const YAML::Node& node, int depth) {
+    Json map(jsoncons::json_object_arg);
+    for (const std::pair<YAML::Node, YAML::Node>& member : node) {
+      const auto& [key, value] = member;
+      if (!key.IsScalar()) return At(key.Mark(), "a key must be a scalar");
+      if (map.contains(key.Scalar())) {
+        return At(key.Mark(), std::format("the key \"{}\" is there twice", key.Scalar()));
+      }
+      auto converted = Convert(value, depth + 1);
+      if (!converted) return converted;
+      map.try_emplace(key.Scalar(), std::move(*converted));
+    }
+    return map;
+  }
+
+  Result<Json> Sequence(const YAML::Node& node, int depth) {
+    Json sequence(jsoncons::json_array_arg);
+    for (const YAML::Node& item : node) {
+      auto converted = Convert(item, depth + 1);
+      if (!converted) return converted;
+      sequence.push_back(std::move(*converted));
+    }
+    return sequence;
+  }
+
+  std::size_t values_ = 0;
+};
+
+}  // namespace
+
+Result<Json> YamlToJson(std::string_view text) {
+  if (text.size() > kMaxYaml) return Terminal("the YAML is over 1 MiB");
+  try {
+    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
+    if (documents.size() != 1) {
+      return Terminal(std::format("{} YAML documents where one is wanted", documents.size()));
+    }
+    return Conversion().Convert(documents.front());
+  } catch (const YAML::Exception& error) {
+    return At(error.mark, error.msg);
+  }
+}
+
+}  // namespace berth::kube
