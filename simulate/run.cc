@@ -1,0 +1,79 @@
+#include "simulate/run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "simulate/cache.h"
+#include "simulate/leadership.h"
+#include "simulate/toy.h"
+#include "simulate/world.h"
+
+namespace berth::simulate {
+namespace {
+
+Simulation::Variant ToyVariant(std::string name, ToyBug bug) {
+  // Every other run has two replicas, of which one leads.
+  return {std::move(name),
+          [bug](std::uint64_t seed) { return std::make_unique<Toy>(bug, seed % 2 == 0); }};
+}
+
+Simulation::Variant LeadershipVariant(bool fenced) {
+  return {"", [fenced](std::uint64_t) { return std::make_unique<Leadership>(fenced); }};
+}
+
+}  // namespace
+
+const std::vector<Simulation>& Simulations() {
+  static const std::vector<Simulation> all = {
+      {"toy", "a small controller that is right", {ToyVariant("", ToyBug::kNone)}},
+      {"toy-buggy",
+       "the same with one of three bugs at a time",
+       {ToyVariant("acts on a stale cache", ToyBug::kActsOnStaleCache),
+        ToyVariant("forgets in a crash", ToyBug::kForgetsInACrash),
+        ToyVariant("misses a delete", ToyBug::kMissesADelete)}},
+      {"cache",
+       "an informer whose watch is cut, stale, repeated and expired",
+       {{"streamed", [](std::uint64_t) { return std::make_unique<Cache>(false); }},
+        {"listed", [](std::uint64_t) { return std::make_unique<Cache>(true); }}}},
+      {"leadership",
+       "three replicas of which only the leader may write",
+       {LeadershipVariant(true)}},
+      {"leadership-unfenced",
+       "the same without the fence: two write at a time",
+       {LeadershipVariant(false)}},
+  };
+  return all;
+}
+
+Report RunSeeds(const Simulation& simulation, const RunOptions& options,
+                const std::function<void(const Report::Found&)>& on_found) {
+  Report report;
+  std::mutex mutex;
+  std::atomic<std::uint64_t> next = options.first;
+  auto work = [&] {
+    for (auto seed = next++; seed < options.first + options.seeds; seed = next++) {
+      for (const auto& variant : simulation.variants) {
+        const auto scenario = variant.make(seed);
+        World world({.seed = seed, .trace = options.trace}, *scenario);
+        auto wrong = world.Run();
+        const std::lock_guard lock(mutex);
+        report.disruptions += world.disruptions();
+        if (!wrong) continue;
+        report.violations.push_back({variant.name, seed, std::move(*wrong)});
+        on_found(report.violations.back());
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    threads.reserve(options.jobs);
+    for (unsigned i = 0; i < options.jobs; ++i) threads.emplace_back(work);
+  }
+  std::ranges::sort(report.violations, {}, &Report::Found::seed);
+  return report;
+}
+
+}  // namespace berth::simulate

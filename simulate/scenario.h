@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kube/transport.h"
+#include "simulate/faults.h"
+#include "simulate/process.h"
+
+namespace berth::simulate {
+
+class World;
+
+// What a system brings to its simulation. Made anew for each seed.
+class Scenario {
+ public:
+  virtual ~Scenario() = default;
+
+  virtual int replicas() const { return 1; }
+  // The faults that a seed drew, to be made to suit.
+  virtual void Adjust(Faults&, Dice&) {}
+  // Installs kinds and schedules what users do during the chaos.
+  virtual void SetUp(World& world) = 0;
+  // Starts a replica, which may know nothing but what the API server and the clouds hold.
+  virtual std::unique_ptr<Program> Boot(World& world, Process& process,
+                                        kube::Transport& transport) = 0;
+  // After every write that was carried out, by `writer` (a replica's name and life, "user" or
+  // "garbage"): what is wrong, if anything is.
+  virtual std::optional<std::string> Check(World& world, const std::string& writer,
+                                           const kube::Request& request) = 0;
+  // Once everything works again: what is not yet as it must be, if anything is.
+  virtual std::optional<std::string> Unsettled(World& world) = 0;
+};
+
+}  // namespace berth::simulate

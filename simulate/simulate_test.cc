@@ -1,0 +1,156 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <set>
+#include <sstream>
+
+#include "log/log.h"
+#include "simulate/process.h"
+#include "simulate/run.h"
+
+namespace berth::simulate {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+const Simulation& Find(std::string_view name) {
+  for (const Simulation& simulation : Simulations()) {
+    if (simulation.name == name) return simulation;
+  }
+  throw std::invalid_argument(std::string(name));
+}
+
+Report Simulate(const std::string& name, std::uint64_t seeds) {
+  log::SetLevel("error");
+  return RunSeeds(Find(name), {.seeds = seeds, .jobs = 2}, [](const auto&) {});
+}
+
+std::string First(const Report& report) {
+  if (report.violations.empty()) return "none";
+  return std::to_string(report.violations[0].seed) + ": " + report.violations[0].what;
+}
+
+TEST(Simulation, FindsEachBugWithinAThousandSeeds) {
+  std::set<std::string> found;
+  const Simulation& simulation = Find("toy-buggy");
+  for (std::uint64_t seed = 1; seed <= 1000 && found.size() < simulation.variants.size();
+       seed += 50) {
+    for (const auto& violation :
+         RunSeeds(simulation, {.first = seed, .seeds = 50, .jobs = 2}, [](const auto&) {
+         }).violations) {
+      found.insert(violation.variant);
+    }
+  }
+  EXPECT_THAT(found, testing::ElementsAre("acts on a stale cache", "forgets in a crash",
+                                          "misses a delete"));
+}
+
+TEST(Simulation, FindsNothingInTheControllerThatIsRight) {
+  const Report report = Simulate("toy", 300);
+  EXPECT_TRUE(report.violations.empty()) << First(report);
+  EXPECT_GT(report.disruptions, 100u);
+}
+
+TEST(Simulation, ACacheIsRightInTheEndHoweverItsWatchWasServed) {
+  const Report report = Simulate("cache", 200);
+  EXPECT_TRUE(report.violations.empty()) << First(report);
+}
+
+TEST(Simulation, OnlyTheLeaderWrites) {
+  const Report report = Simulate("leadership", 300);
+  EXPECT_TRUE(report.violations.empty()) << First(report);
+  EXPECT_GT(report.disruptions, 1000u);
+}
+
+TEST(Simulation, WithoutTheFenceTwoWriteAtATime) {
+  EXPECT_FALSE(Simulate("leadership-unfenced", 100).violations.empty());
+}
+
+TEST(Simulation, ASeedIsOneExactRun) {
+  auto trace = [] {
+    std::vector<std::string> lines;
+    RunSeeds(
+        Find("toy"),
+        {.first = 6, .seeds = 1, .trace = [&](const std::string& line) { lines.push_back(line); }},
+        [](const auto&) {});
+    return lines;
+  };
+  const auto first = trace();
+  EXPECT_GT(first.size(), 100u);
+  EXPECT_EQ(first, trace());
+}
+
+// The program as people use it.
+struct Ran {
+  int status = 0;
+  std::vector<std::string> lines;
+};
+
+Ran Program(const std::string& arguments) {
+  Ran ran;
+  FILE* pipe = popen((std::string(BERTH_PROGRAM) + " " + arguments + " 2>&1").c_str(), "r");
+  std::string output;
+  char buffer[4096];
+  while (const auto got = fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, got);
+  ran.status = WEXITSTATUS(pclose(pipe));
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) ran.lines.push_back(line);
+  return ran;
+}
+
+TEST(Simulation, AViolationPrintsTheLineThatReplaysIt) {
+  const Ran ran = Program("toy-buggy --seeds 20");
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_THAT(ran.lines.back(), testing::MatchesRegex("20 seeds, [1-9][0-9]* violations"));
+  const std::string& line = ran.lines.front();
+  const std::string marker = "; replay: ./scripts/simulate ";
+  ASSERT_THAT(line, HasSubstr(marker));
+  const Ran replayed = Program(line.substr(line.find(marker) + marker.size()));
+  EXPECT_EQ(replayed.status, 1);
+  EXPECT_THAT(replayed.lines, testing::Contains(line));
+}
+
+TEST(Simulation, ARunWithoutViolationsSaysSo) {
+  const Ran ran = Program("toy --seeds 5");
+  EXPECT_EQ(ran.status, 0);
+  EXPECT_EQ(ran.lines.back(), "5 seeds, 0 violations");
+  EXPECT_EQ(Program("no-such-thing").status, 2);
+}
+
+class ProcessTest : public testing::Test {
+ protected:
+  void RunFor(async::Duration time) {
+    while (scheduler_.Step(scheduler_.Now() + time)) {
+    }
+  }
+  Scheduler scheduler_;
+  Dice random_{1};
+  Process process_{scheduler_, random_, "a", [](Process&) {}};
+};
+
+TEST_F(ProcessTest, ACrashEndsAllThatWasScheduled) {
+  int ran = 0;
+  process_.Post([&] { ++ran; });
+  auto timer = process_.RunAfter(1s, [&] { ++ran; });
+  process_.Crash();
+  RunFor(2s);
+  EXPECT_EQ(ran, 0);
+  EXPECT_EQ(process_.life(), 2);
+}
+
+TEST_F(ProcessTest, APauseDelaysTurnsAndKeepsTheirOrder) {
+  std::string order;
+  auto first = process_.RunAfter(1s, [&] { order += "1"; });
+  auto second = process_.RunAfter(2s, [&] { order += "2"; });
+  process_.PauseUntil(scheduler_.Now() + 10s);
+  while (scheduler_.Step(scheduler_.Now() + 9s) && scheduler_.Now().time_since_epoch() < 9s) {
+  }
+  RunFor(20s);
+  EXPECT_EQ(order, "12");
+  EXPECT_GE(scheduler_.Now().time_since_epoch(), 10s);
+}
+
+}  // namespace
+}  // namespace berth::simulate

@@ -1,0 +1,211 @@
+#include "simulate/world.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "log/log.h"
+
+namespace berth::simulate {
+
+using namespace std::chrono_literals;
+
+const char* Name(kube::Method method) {
+  switch (method) {
+    case kube::Method::kGet:
+      return "GET";
+    case kube::Method::kPost:
+      return "POST";
+    case kube::Method::kPut:
+      return "PUT";
+    case kube::Method::kPatch:
+      return "PATCH";
+    case kube::Method::kDelete:
+      return "DELETE";
+  }
+  return "?";
+}
+
+World::World(Options options, Scenario& scenario)
+    : options_(options), scenario_(scenario), random_(options.seed) {
+  if (options_.faults) {
+    faults_ = Faults::Draw(random_);
+    scenario_.Adjust(faults_, random_);
+  }
+  server_ = std::make_unique<kube::memory::Server>(kube::memory::Server::Options{
+      .now =
+          [this] {
+            constexpr std::chrono::sys_days kBegin = std::chrono::year(2026) / 1 / 1;
+            return async::WallTime(kBegin) + std::chrono::duration_cast<async::WallTime::duration>(
+                                                 scheduler_.Now().time_since_epoch());
+          },
+      .random = [this] { return random_.Next(); }});
+}
+
+World::~World() {
+  // Replicas first: they hold watches of the server.
+  for (Replica& replica : replicas_) replica.process->Crash();
+}
+
+std::optional<std::string> World::Run() {
+  Trace("faults:{}", faults_.Describe());
+  scenario_.SetUp(*this);
+  replicas_.resize(static_cast<std::size_t>(scenario_.replicas()));
+  for (std::size_t i = 0; i < replicas_.size(); ++i) {
+    Replica& replica = replicas_[i];
+    replica.process =
+        std::make_unique<Process>(scheduler_, random_, std::string(1, static_cast<char>('a' + i)),
+                                  [this, &replica](Process&) { BeforeTurn(replica); });
+    replica.network = std::make_unique<Network>(*this, *replica.process);
+    Boot(replica);
+  }
+  RunBackground();
+  const auto end = scheduler_.Now() + options_.chaos;
+  while (!violation_ && scheduler_.Step(end)) {
+  }
+  if (!violation_) {
+    Heal();
+    return Settle();
+  }
+  return violation_;
+}
+
+void World::Boot(Replica& replica) {
+  if (replica.process->running()) return;
+  Trace("{} boots, life {}", replica.process->name(), replica.process->life());
+  replica.process->Run(scenario_.Boot(*this, *replica.process, *replica.network));
+}
+
+void World::BeforeTurn(Replica& replica) {
+  Process& process = *replica.process;
+  if (random_.Chance(faults_.crash)) {
+    ++disruptions_;
+    Trace("{} crashes", process.name());
+    process.Crash();
+    scheduler_.After(random_.Between(0s, 10s), [this, &replica] { Boot(replica); });
+  } else if (random_.Chance(faults_.pause)) {
+    ++disruptions_;
+    const auto pause = random_.Between(1s, 60s);
+    Trace("{} pauses for {}", process.name(), std::chrono::floor<std::chrono::milliseconds>(pause));
+    process.PauseUntil(scheduler_.Now() + pause);
+  } else if (random_.Chance(faults_.partition)) {
+    ++disruptions_;
+    const auto partition = random_.Between(1s, 60s);
+    Trace("{} is cut off for {}", process.name(),
+          std::chrono::floor<std::chrono::milliseconds>(partition));
+    replica.partitioned_until = scheduler_.Now() + partition;
+  }
+}
+
+bool World::Partitioned(const Process& process) const {
+  for (const Replica& replica : replicas_) {
+    if (replica.process.get() == &process) return replica.partitioned_until > scheduler_.Now();
+  }
+  return false;
+}
+
+// What the API server and the controller manager do by themselves.
+void World::RunBackground() {
+  scheduler_.After(random_.Between(100ms, 3s), [this] {
+    if (server_->CollectGarbage()) Checked("garbage", {});
+    if (random_.Chance(0.2)) server_->Tick();
+    if (random_.Chance(faults_.forgotten)) {
+      Trace("history forgotten");
+      server_->Compact();
+    }
+    RunBackground();
+  });
+}
+
+void World::Heal() {
+  Trace("{}", "all is well from now on");
+  faults_ = {};
+  for (Replica& replica : replicas_) {
+    replica.partitioned_until = {};
+    Boot(replica);
+  }
+}
+
+// Runs until the state is as it must be, and stays so for a while.
+std::optional<std::string> World::Settle() {
+  const auto give_up = scheduler_.Now() + options_.patience;
+  std::optional<std::string> unsettled = "never looked at";
+  int calm = 0;
+  while (scheduler_.Now() < give_up && calm < 3) {
+    const auto until = scheduler_.Now() + 10s;
+    while (!violation_ && scheduler_.Step(until)) {
+    }
+    if (violation_) return violation_;
+    unsettled = scenario_.Unsettled(*this);
+    calm = unsettled ? 0 : calm + 1;
+  }
+  if (unsettled) return "does not settle: " + *unsettled;
+  return std::nullopt;
+}
+
+void World::Handle(const kube::Request& request, const std::string& writer,
+                   std::function<void(kube::Response)> done) {
+  const auto before = server_->version();
+  server_->Handle(
+      request, [this, request, writer, before, done = std::move(done)](kube::Response response) {
+        if (server_->version() != before) {
+          Trace("{} wrote: {} {} {}", writer, Name(request.method), request.path, request.body);
+          Checked(writer, request);
+        }
+        done(std::move(response));
+      });
+}
+
+void World::Checked(const std::string& writer, const kube::Request& request) {
+  if (violation_) return;
+  if (auto wrong = scenario_.Check(*this, writer, request)) Violate(std::move(*wrong));
+}
+
+void World::Violate(std::string what) {
+  if (violation_) return;
+  Trace("violation: {}", what);
+  violation_ = std::move(what);
+}
+
+void World::Interfere(const kube::Request& request) {
+  if (request.method != kube::Method::kPatch && request.method != kube::Method::kDelete) return;
+  std::string path = request.path.substr(0, request.path.find('?'));
+  if (path.ends_with("/status")) path.resize(path.size() - 7);
+  Ask({.method = kube::Method::kPatch,
+       .path = path,
+       .body = std::format(R"({{"metadata":{{"annotations":{{"touched":"{}"}}}}}})", ++touches_),
+       .content_type = "application/merge-patch+json"});
+}
+
+World::Answer World::Ask(kube::Request request) {
+  Answer answer;
+  Handle(request, "user", [&](kube::Response response) {
+    answer.code = response.code;
+    if (!response.body.empty()) answer.body = Json::parse(response.body);
+  });
+  return answer;
+}
+
+Json World::Must(kube::Request request) {
+  const std::string what = std::format("{} {}", Name(request.method), request.path);
+  Answer answer = Ask(std::move(request));
+  if (answer.code < 200 || answer.code >= 300) {
+    log::Error("a scenario's own request failed",
+               {{"request", what}, {"answer", answer.body.to_string()}});
+    std::abort();
+  }
+  return std::move(answer.body);
+}
+
+std::vector<Json> World::List(const std::string& path) {
+  std::vector<Json> items;
+  const Json list = Must({.path = path});
+  for (const Json& item : list["items"].array_range()) items.push_back(item);
+  return items;
+}
+
+void World::Print(const std::string& line) const {
+  const std::chrono::duration<double> now = scheduler_.Now().time_since_epoch();
+  options_.trace(std::format("{:12.6f} {}", now.count(), line));
+}
+
+}  // namespace berth::simulate

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <format>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kube/json.h"
+#include "kube/memory/server.h"
+#include "simulate/faults.h"
+#include "simulate/network.h"
+#include "simulate/process.h"
+#include "simulate/scenario.h"
+#include "simulate/scheduler.h"
+
+namespace berth::simulate {
+
+const char* Name(kube::Method method);
+
+// One run.
+class World {
+ public:
+  struct Options {
+    std::uint64_t seed = 0;
+    async::Duration chaos = std::chrono::minutes(2);
+    async::Duration patience = std::chrono::minutes(30);  // to settle, once everything works
+    bool faults = true;
+    std::function<void(const std::string& line)> trace;  // told everything that happens, if set
+  };
+
+  World(Options options, Scenario& scenario);
+  ~World();
+
+  // What went wrong; none when nothing did.
+  std::optional<std::string> Run();
+
+  // For scenarios and for the other parts.
+  Scheduler& scheduler() { return scheduler_; }
+  Dice& random() { return random_; }
+  const Faults& faults() const { return faults_; }
+  kube::memory::Server& server() { return *server_; }
+  async::Duration chaos() const { return options_.chaos; }
+
+  // A user's request, carried out at once. The answer's body as JSON; null when it has none.
+  struct Answer {
+    int code = 0;
+    Json body;
+  };
+  Answer Ask(kube::Request request);
+  // For a user's request that has to succeed.
+  Json Must(kube::Request request);
+  // The items of a collection.
+  std::vector<Json> List(const std::string& path);
+
+  // A replica's request, carried out now.
+  void Handle(const kube::Request& request, const std::string& writer,
+              std::function<void(kube::Response)> done);
+  // Somebody else touches the object that a request is about.
+  void Interfere(const kube::Request& request);
+  bool Partitioned(const Process& process) const;
+
+  void Violate(std::string what);
+  // Crashes, pauses and partitions so far.
+  std::uint64_t disruptions() const { return disruptions_; }
+
+  bool tracing() const { return options_.trace != nullptr; }
+  template <typename... Args>
+  void Trace(std::format_string<Args...> format, Args&&... args) {
+    if (tracing()) Print(std::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  struct Replica {
+    std::unique_ptr<Process> process;
+    std::unique_ptr<Network> network;
+    async::TimePoint partitioned_until{};
+  };
+
+  void Boot(Replica& replica);
+  void BeforeTurn(Replica& replica);
+  void RunBackground();
+  void Heal();
+  void Checked(const std::string& writer, const kube::Request& request);
+  std::optional<std::string> Settle();
+  void Print(const std::string& line) const;
+
+  const Options options_;
+  Scenario& scenario_;
+  Scheduler scheduler_;
+  Dice random_;
+  Faults faults_;
+  std::unique_ptr<kube::memory::Server> server_;
+  std::vector<Replica> replicas_;
+  std::optional<std::string> violation_;
+  std::uint64_t touches_ = 0;
+  std::uint64_t disruptions_ = 0;
+};
+
+}  // namespace berth::simulate
