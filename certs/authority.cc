@@ -195,6 +195,16 @@ Result<std::int64_t> TimeOf(const std::string& cert_pem, const ASN1_TIME* (*fiel
 
 }  // namespace
 
+ServingNames ServingNames::Of(const std::vector<std::string>& names) {
+  ServingNames sorted;
+  for (const std::string& name : names) {
+    const bool address =
+        name.contains(':') || name.find_first_not_of("0123456789.") == std::string::npos;
+    (address ? sorted.ips : sorted.dns).push_back(name);
+  }
+  return sorted;
+}
+
 Result<KeyPair> MakeAuthority(const std::string& common_name, std::chrono::hours lifetime) {
   const ClearErrors clear;
   auto begun = Begin(common_name, lifetime);

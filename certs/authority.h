@@ -20,6 +20,9 @@ struct KeyPair {
 struct ServingNames {
   std::vector<std::string> dns;
   std::vector<std::string> ips;  // textual, IPv4 or IPv6
+
+  // Sorts a list of both.
+  static ServingNames Of(const std::vector<std::string>& names);
 };
 
 // Certificates begin five minutes ago, for clocks that run behind. A lifetime that is not above

@@ -26,6 +26,10 @@ drogon::HttpResponsePtr Respond(const kube::Status& status) {
   return response;
 }
 
+drogon::HttpResponsePtr Respond(kube::Response response) {
+  return Respond(response.code, std::move(response.body));
+}
+
 kube::Status NoSuchPath() {
   return {.code = 404,
           .reason = "NotFound",

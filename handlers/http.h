@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kube/status.h"
+#include "kube/transport.h"
 
 // The little HTTP that all handlers share.
 namespace berth::http {
@@ -20,6 +21,7 @@ inline constexpr const char* kJson = "application/json";
 
 drogon::HttpResponsePtr Respond(int code, std::string body, std::string_view content_type = kJson);
 drogon::HttpResponsePtr Respond(const kube::Status& status);
+drogon::HttpResponsePtr Respond(kube::Response response);
 
 // The answer for a path that nothing is served on.
 kube::Status NoSuchPath();

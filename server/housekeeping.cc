@@ -1,59 +1,29 @@
 #include "server/housekeeping.h"
 
-#include <future>
-
-#include "handlers/apis/workqueues.h"
-#include "log/log.h"
+#include <utility>
 
 namespace berth::server {
-namespace {
 
-constexpr double kTick = 0.5;  // seconds
-
-runtime::TimePoint Now() { return std::chrono::steady_clock::now(); }
-
-}  // namespace
-
-Housekeeping::Housekeeping(apis::LiveCollection& queues) : queues_(queues) {}
+Housekeeping::Housekeeping(async::Executor& executor, prometheus::Registry& registry)
+    : controller_(executor, {.name = "housekeeping", .registry = &registry},
+                  [this](std::string name) { return Do(std::move(name)); }) {}
 
 void Housekeeping::Every(std::chrono::milliseconds period, std::string name, Chore chore) {
   chores_.emplace(std::move(name), Entry{period, std::move(chore)});
 }
 
 void Housekeeping::Start() {
-  thread_.run();
-  thread_.getLoop()->queueInLoop([this] {
-    for (const auto& [name, entry] : chores_) queue_.Add(name, Now());
-    Work();
-  });
-  thread_.getLoop()->runEvery(kTick, [this] { Work(); });
+  for (const auto& [name, entry] : chores_) controller_.Add(name);
+  controller_.Start();
 }
 
-void Housekeeping::Stop() {
-  if (std::exchange(stopped_, true) || !thread_.getLoop()->isRunning()) return;
-  thread_.getLoop()->quit();
-  thread_.wait();
-}
-
-void Housekeeping::Work() {
-  while (const auto name = queue_.Get(Now())) {
-    chores_.at(*name).chore([this, name = *name](std::string error) {
-      thread_.getLoop()->queueInLoop(
-          [this, name, error = std::move(error)] { Finish(name, error); });
-    });
+async::Task<kube::Result<runtime::Requeue>> Housekeeping::Do(std::string name) {
+  const Entry& entry = chores_.at(name);
+  if (auto done = entry.chore(); !done) {
+    // A file that is being replaced is whole a moment later: whatever it was, it is tried again.
+    co_return std::unexpected(kube::Error{kube::ErrorClass::kRetry, {}, done.error().message});
   }
-  apis::PublishWorkQueue(queues_, queue_.name(), queue_.Stats(), origin_);
-}
-
-void Housekeeping::Finish(const std::string& name, const std::string& error) {
-  if (error.empty()) {
-    queue_.Forget(name);
-    queue_.AddAfter(name, Now(), chores_.at(name).period);
-  } else {
-    log::Warn("housekeeping failed", {{"chore", name}, {"error", error}});
-    queue_.AddRateLimited(name, Now());
-  }
-  queue_.Done(name, Now());
+  co_return runtime::Requeue{entry.period};
 }
 
 }  // namespace berth::server

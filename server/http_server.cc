@@ -1,14 +1,9 @@
 #include "server/http_server.h"
 
-#include <arpa/inet.h>
 #include <drogon/HttpAppFramework.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <trantor/utils/Logger.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "log/log.h"
 
@@ -18,31 +13,6 @@ namespace {
 constexpr std::size_t kMaxBody =
     8 * 1024 * 1024;  // above the framing's bound, so that the framing is what refuses
 constexpr int kRetrySoon = 1;
-
-// The port that was free, or why it is not. The socket that was bound to it is added to `held`.
-kube::Result<std::uint16_t> ProbePort(const std::string& address, std::uint16_t port,
-                                      std::vector<int>& held) {
-  sockaddr_in6 v6{};
-  sockaddr_in v4{};
-  const bool is_v6 = address.contains(':');
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(port);
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(port);
-  inet_pton(is_v6 ? AF_INET6 : AF_INET, address.c_str(),
-            is_v6 ? static_cast<void*>(&v6.sin6_addr) : &v4.sin_addr);
-  auto* where = is_v6 ? reinterpret_cast<sockaddr*>(&v6) : reinterpret_cast<sockaddr*>(&v4);
-  socklen_t size = is_v6 ? sizeof v6 : sizeof v4;
-  const int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  held.push_back(fd);
-  const bool bound = bind(fd, where, size) == 0 && getsockname(fd, where, &size) == 0;
-  const std::string why = std::strerror(errno);
-  if (!bound)
-    return kube::Terminal("cannot listen on " + address + ":" + std::to_string(port) + ": " + why);
-  return ntohs(is_v6 ? v6.sin6_port : v4.sin_port);
-}
 
 // Drogon's own lines, as ours.
 void TakeOverDrogonLog() {
@@ -87,21 +57,20 @@ HttpServer::HttpServer(Settings settings)
               .Help("Requests refused before they were handled, by HTTP code: framing, size, time.")
               .Register(settings_.registry)) {}
 
-HttpServer::~HttpServer() { std::ranges::for_each(held_ports_, close); }
-
 kube::Result<void> HttpServer::Prepare() {
   for (Listener& listener : listeners_) {
-    const auto port = ProbePort(settings_.bind_address, listener.port, held_ports_);
-    if (!port) return std::unexpected(port.error());
+    auto held = HeldPort::Hold(settings_.bind_address, listener.port);
+    if (!held) return std::unexpected(held.error());
     // Both would open, and take each other's connections.
     const auto is_same = [&](const Listener& other) {
-      return &other != &listener && other.port == *port;
+      return &other != &listener && other.port == held->port();
     };
     if (std::ranges::any_of(listeners_, is_same)) {
       return kube::Terminal("two listeners on " + settings_.bind_address + ":" +
-                            std::to_string(*port));
+                            std::to_string(held->port()));
     }
-    listener.port = *port;
+    listener.port = held->port();
+    held_ports_.push_back(std::move(*held));
   }
   // OpenSSL skips a cipher suite that it does not know if it knows another one: each is asked for
   // alone.

@@ -14,6 +14,7 @@
 #include "handlers/http.h"
 #include "kube/error.h"
 #include "server/connection_guard.h"
+#include "server/held_port.h"
 #include "server/tls_settings.h"
 
 namespace berth::server {
@@ -47,7 +48,6 @@ class HttpServer {
   using Disconnected = std::function<void(const trantor::TcpConnection*)>;
 
   explicit HttpServer(Settings settings);
-  ~HttpServer();
 
   // Before Run() only.
   void Add(Listener listener) { listeners_.push_back(std::move(listener)); }
@@ -77,8 +77,7 @@ class HttpServer {
   prometheus::Counter& shed_;
   ConnectionGuard guard_;
   std::vector<Listener> listeners_;
-  std::vector<int>
-      held_ports_;  // bound, never listening: nobody is given our ports before Drogon opens them
+  std::vector<HeldPort> held_ports_;  // until Drogon opens them
   Disconnected disconnected_;
   std::atomic<bool> draining_ = false;
   std::atomic<std::size_t> in_flight_ = 0;

@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
       return 0;
     case CommandLine::Command::kServe:
       return berth::server::Serve(line->options);
+    case CommandLine::Command::kDemo:
+      return berth::server::RunDemo(line->demo);
   }
   std::unreachable();
 }

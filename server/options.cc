@@ -1,5 +1,7 @@
 #include "server/options.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <fstream>
@@ -106,9 +108,9 @@ void AddLimits(CLI::App& app, Options& options) {
       ->group(group);
 }
 
-void AddServe(CLI::App& app, Options& options) {
-  app.add_option("--kubeconfig", options.kubeconfig,
-                 "How to reach the API server; by default the pod's service account");
+// What all commands that run share.
+template <typename AnyOptions>
+void AddProcess(CLI::App& app, AnyOptions& options) {
   app.add_option("--state-dir", options.state_dir,
                  "Directory for files of this process, private to it");
   app.add_option("--log-format", options.log_format,
@@ -117,12 +119,10 @@ void AddServe(CLI::App& app, Options& options) {
   app.add_option("--log-level", options.log_level,
                  "Least level that is logged: debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
-  AddListeners(app, options);
-  AddTls(app, options);
-  AddLimits(app, options);
-  app.add_option("--config",
-                 "File with these options, a line each, as in webhook-port=9443; flags and "
-                 "environment go before it");
+}
+
+// Each option can be given in the environment too.
+void NameVariables(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     std::string name = option->get_single_name();
     if (name.empty() || name == "help") continue;
@@ -130,6 +130,32 @@ void AddServe(CLI::App& app, Options& options) {
       c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     option->envname("BERTH_" + name)->capture_default_str();
   }
+}
+
+void AddServe(CLI::App& app, Options& options) {
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "How to reach the API server; by default the pod's service account");
+  AddProcess(app, options);
+  AddListeners(app, options);
+  AddTls(app, options);
+  AddLimits(app, options);
+  app.add_option("--config",
+                 "File with these options, a line each, as in webhook-port=9443; flags and "
+                 "environment go before it");
+  NameVariables(app);
+}
+
+std::filesystem::path DemoStateDir() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && *runtime != '\0') return std::filesystem::path(runtime) / "berth-demo";
+  return "/tmp/berth-demo-" + std::to_string(geteuid());
+}
+
+void AddDemo(CLI::App& app, DemoOptions& options) {
+  options.state_dir = DemoStateDir();
+  app.add_option("--port", options.port, "HTTPS: the API server in memory (0: any free port)");
+  AddProcess(app, options);
+  NameVariables(app);
 }
 
 // The file is read before the flags, so it must be found before they are parsed.
@@ -165,15 +191,21 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   app.get_formatter()->column_width(72);
   CLI::App* serve = app.add_subcommand(
       "serve", "Run the server: admission webhooks, aggregated API, controllers");
+  CLI::App* demo = app.add_subcommand(
+      "demo", "Run the server with an API server in memory: for kubectl, without a cluster");
   app.add_subcommand("version", "Print the version");
+  const bool serves = argc > 1 && std::string_view(argv[1]) == "serve";
   try {
-    if (const auto file = ConfigFile(argc, argv)) ReadConfigFile(*file, line.options);
+    if (const auto file = serves ? ConfigFile(argc, argv) : std::nullopt)
+      ReadConfigFile(*file, line.options);
     AddServe(*serve, line.options);
+    AddDemo(*demo, line.demo);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int status = app.exit(error);
     return std::unexpected(status == 0 ? 0 : 2);
   }
+  if (app.got_subcommand("demo")) line.command = CommandLine::Command::kDemo;
   if (app.got_subcommand("version")) line.command = CommandLine::Command::kVersion;
   return line;
 }

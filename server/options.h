@@ -38,9 +38,18 @@ struct Options {
   std::string log_level = "info";
 };
 
+// What `berth demo` can be told, by flag or by environment.
+struct DemoOptions {
+  std::uint16_t port = 7443;        // of the API server in memory; 0: any free one
+  std::filesystem::path state_dir;  // by default one of this user below $XDG_RUNTIME_DIR or /tmp
+  std::string log_format = "text";
+  std::string log_level = "warn";
+};
+
 struct CommandLine {
-  enum class Command { kServe, kVersion } command = Command::kServe;
+  enum class Command { kServe, kDemo, kVersion } command = Command::kServe;
   Options options;
+  DemoOptions demo;
 };
 
 // What the program should do; or, when it has nothing to do (--help) or the arguments are wrong,

@@ -62,6 +62,18 @@ TEST(Options, TheFileMayBeNamedInTheEnvironment) {
   EXPECT_EQ(line->options.log_level, "debug");
 }
 
+TEST(Options, TheDemoHasItsOwn) {
+  const Environment runtime("XDG_RUNTIME_DIR", "/run/user/7");
+  const Environment port("BERTH_PORT", "1234");
+  const Environment config("BERTH_CONFIG", "/nonexistent/file");
+  const auto line = Parse({"demo", "--log-level", "info"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->command, CommandLine::Command::kDemo);
+  EXPECT_EQ(line->demo.port, 1234);
+  EXPECT_EQ(line->demo.state_dir, "/run/user/7/berth-demo");
+  EXPECT_EQ(line->demo.log_level, "info");
+}
+
 TEST(Options, WhatIsWrongIsRefused) {
   const ConfigFile unknown("web-hook-port=1\n");
   for (const std::vector<std::string>& arguments :
@@ -74,6 +86,8 @@ TEST(Options, WhatIsWrongIsRefused) {
                                              {"serve", "--bind-address", "localhost"},
                                              {"serve", "--idle-timeout", "-1s"},
                                              {"serve", "--nonsense"},
+                                             {"demo", "--port", "70000"},
+                                             {"demo", "--kubeconfig", "x"},
                                              {}}) {
     const auto line = Parse(arguments);
     ASSERT_FALSE(line) << (arguments.empty() ? "" : arguments.back());

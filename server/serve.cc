@@ -17,7 +17,10 @@
 #include "handlers/health.h"
 #include "handlers/metrics.h"
 #include "kube/client.h"
+#include "kube/client_transport.h"
+#include "kube/informer.h"
 #include "log/log.h"
+#include "server/demo.h"
 #include "server/housekeeping.h"
 #include "server/http_server.h"
 #include "server/tls_settings.h"
@@ -28,16 +31,43 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTlsFilesEvery = 5s;
-constexpr auto kFrontProxyEvery = 30s;
 constexpr auto kOpenWithin = 10s;
 constexpr auto kPoll = 20ms;
-constexpr const char* kFrontProxyPath =
-    "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+constexpr auto kQueuesShownEvery = 500ms;
+constexpr const char* kFrontProxyPath = "/api/v1/namespaces/kube-system/configmaps";
+constexpr const char* kFrontProxyQuery =
+    "fieldSelector=metadata.name%3Dextension-apiserver-authentication";
+
+// What the API server publishes about its front proxy.
+struct FrontProxy {
+  apis::RequestHeaderConfig config;
+  static kube::Result<FrontProxy> From(kube::JsonView config_map) {
+    auto config = apis::RequestHeaderConfig::FromConfigMap(config_map);
+    if (!config) return std::unexpected(config.error());
+    if (config->client_ca_pem.empty())
+      return kube::Terminal(
+          "the API server has no request-header CA: its aggregation layer is off");
+    return FrontProxy{std::move(*config)};
+  }
+};
+
+// All that runs on the control thread: made there, and gone from it before the thread ends.
+struct Control {
+  Housekeeping housekeeping;
+  std::unique_ptr<kube::ClientTransport> transport;
+  std::unique_ptr<kube::Informer<FrontProxy>> front_proxy;
+  async::Handle show_queues;
+
+  Control(async::Executor& executor, prometheus::Registry& registry)
+      : housekeeping(executor, registry) {}
+};
 
 // The whole server: its parts in the order in which they need each other.
 class Server {
  public:
-  explicit Server(const Options& options) : options_(options), tls_files_(options.state_dir) {}
+  // With a demo, the options are its own.
+  explicit Server(const Options& options, Demo* demo = nullptr)
+      : options_(options), demo_(demo), tls_files_(options.state_dir) {}
 
   kube::Result<void> Prepare();
   void Run();
@@ -47,14 +77,16 @@ class Server {
   kube::Result<void> StageServingPair();
   kube::Result<void> StageClientCa();
   void AddListeners();
-  void AddChores();
-  void FetchFrontProxy(const Housekeeping::Done& done);
-  std::string TakeFrontProxy(const std::string& config_map);
+  void StartControl();
+  void FollowFrontProxy();
+  void TakeFrontProxy(const FrontProxy& published);
+  void ShowQueues();
   kube::Result<void> WaitUntilOpen();
   void Live();
   void WaitForSignalAndDrain();
 
   const Options& options_;
+  Demo* const demo_;
   TlsFiles tls_files_;
   prometheus::Registry registry_;
   health::Health health_;
@@ -71,7 +103,10 @@ class Server {
   std::unique_ptr<apis::ApiServer> api_;
   admission::Webhooks webhooks_{registry_};
   std::unique_ptr<HttpServer> http_;
-  Housekeeping housekeeping_{work_queues_};
+  const std::chrono::system_clock::time_point origin_ =
+      std::chrono::system_clock::now() - std::chrono::steady_clock::now().time_since_epoch();
+  async::EventLoop control_thread_{"control"};
+  std::unique_ptr<Control> control_;  // on the control thread
 };
 
 kube::Result<void> Server::Connect() {
@@ -88,20 +123,16 @@ kube::Result<void> Server::Connect() {
   auto config = options_.kubeconfig.empty() ? kube::InClusterConfig()
                                             : kube::LoadKubeconfig(options_.kubeconfig);
   if (!config) return std::unexpected(config.error());
-  client_ = std::make_unique<kube::Client>(std::move(*config));
+  client_ = std::make_unique<kube::Client>(std::move(*config),
+                                           kube::ClientOptions{.metrics = &registry_});
   return {};
 }
 
 kube::Result<void> Server::StageServingPair() {
   certs::KeyPair pair;
   if (options_.tls_cert_file.empty()) {
-    certs::ServingNames names;
-    for (const auto& name : options_.tls_names) {
-      const bool address =
-          name.contains(':') || name.find_first_not_of("0123456789.") == std::string::npos;
-      (address ? names.ips : names.dns).push_back(name);
-    }
-    auto made = certs::LoadOrMakeServing(options_.state_dir / "certs", names);
+    auto made = certs::LoadOrMakeServing(options_.state_dir / "certs",
+                                         certs::ServingNames::Of(options_.tls_names));
     if (!made) return std::unexpected(made.error());
     pair = std::move(*made);
   } else {
@@ -179,7 +210,6 @@ kube::Result<void> Server::Prepare() {
       .registry = registry_,
   });
   AddListeners();
-  AddChores();
   return http_->Prepare();
 }
 
@@ -209,54 +239,63 @@ void Server::AddListeners() {
               .handler = [this](const auto& request, auto callback) {
                 health_.Serve(request, std::move(callback));
               }});
-  http_->OnDisconnect(
-      [this](const trantor::TcpConnection* connection) { api_->Forget(connection); });
-}
-
-void Server::AddChores() {
-  housekeeping_.Every(kTlsFilesEvery, "serving-certificate",
-                      [this](const Housekeeping::Done& done) {
-                        const auto staged = StageServingPair();
-                        done(staged ? "" : staged.error().message);
-                      });
-  if (!options_.requestheader_client_ca_file.empty()) {
-    housekeeping_.Every(kTlsFilesEvery, "request-header-ca",
-                        [this](const Housekeeping::Done& done) {
-                          const auto staged = StageClientCa();
-                          done(staged ? "" : staged.error().message);
-                        });
-  } else {
-    housekeeping_.Every(kFrontProxyEvery, "front-proxy",
-                        [this](const Housekeeping::Done& done) { FetchFrontProxy(done); });
-  }
-}
-
-void Server::FetchFrontProxy(const Housekeeping::Done& done) {
-  client_->Send({.path = kFrontProxyPath}, [this, done](kube::Result<kube::Response> answer) {
-    if (!answer) return done(answer.error().message);
-    housekeeping_.Post(
-        [this, done, body = std::move(answer->body)] { done(TakeFrontProxy(body)); });
+  if (demo_) http_->Add(demo_->Attach(*api_, webhooks_));
+  http_->OnDisconnect([this](const trantor::TcpConnection* connection) {
+    api_->Forget(connection);
+    if (demo_) demo_->Forget(connection);
   });
 }
 
-std::string Server::TakeFrontProxy(const std::string& config_map) {
-  kube::JsonDocument document;
-  const auto parsed = document.Parse(config_map);
-  if (!parsed) return parsed.error().message;
-  auto config = apis::RequestHeaderConfig::FromConfigMap(*parsed);
-  if (!config) return config.error().message;
-  if (config->client_ca_pem.empty())
-    return "the API server has no request-header CA: its aggregation layer is off";
-  const auto changed = tls_files_.SetClientCa(config->client_ca_pem);
-  if (!changed) return changed.error().message;
+void Server::StartControl() {
+  control_ = std::make_unique<Control>(control_thread_, registry_);
+  control_->housekeeping.Every(kTlsFilesEvery, "serving-certificate",
+                               [this] { return StageServingPair(); });
+  if (!options_.requestheader_client_ca_file.empty()) {
+    control_->housekeeping.Every(kTlsFilesEvery, "request-header-ca",
+                                 [this] { return StageClientCa(); });
+  } else {
+    FollowFrontProxy();
+  }
+  control_->housekeeping.Start();
+  ShowQueues();
+}
+
+void Server::FollowFrontProxy() {
+  control_->transport = std::make_unique<kube::ClientTransport>(*client_, control_thread_);
+  control_->front_proxy = std::make_unique<kube::Informer<FrontProxy>>(
+      control_thread_, *control_->transport,
+      kube::Reflector::Options{.path = kFrontProxyPath, .query = kFrontProxyQuery});
+  auto& informer = *control_->front_proxy;
+  informer.AddHandler(
+      {.on_add = [this](const std::string&, const FrontProxy& now) { TakeFrontProxy(now); },
+       .on_update = [this](const std::string&, const FrontProxy&,
+                           const FrontProxy& now) { TakeFrontProxy(now); },
+       // Who was known stays known: no certificate gets worse because a ConfigMap is gone.
+       .on_delete = [](const std::string&, const FrontProxy&) {}});
+  informer.Start();
+}
+
+void Server::TakeFrontProxy(const FrontProxy& published) {
+  const auto changed = tls_files_.SetClientCa(published.config.client_ca_pem);
+  if (!changed) {
+    log::Error("front proxy's CA refused", {{"error", changed.error().message}});
+    return;
+  }
   if (*changed) {
-    log::Info("front proxy's CA loaded", {{"allowedNames", config->allowed_names.size()}});
+    log::Info("front proxy's CA loaded", {{"allowedNames", published.config.allowed_names.size()}});
     http_->ReloadTls();
   }
   authenticator_->SetRequestHeader(
-      std::make_shared<const apis::RequestHeaderConfig>(std::move(*config)));
+      std::make_shared<const apis::RequestHeaderConfig>(published.config));
+  const bool ready_before = health_.ready();
   front_proxy_->Set(true);
-  return {};
+  if (demo_ && !ready_before) demo_->Announce();
+}
+
+void Server::ShowQueues() {
+  const runtime::Controller& controller = control_->housekeeping.controller();
+  apis::PublishWorkQueue(work_queues_, controller.name(), controller.Stats().queue, origin_);
+  control_->show_queues = control_thread_.RunAfter(kQueuesShownEvery, [this] { ShowQueues(); });
 }
 
 // Drogon opens its listeners some time after it says so.
@@ -288,7 +327,7 @@ void Server::Live() {
         "listening",
         {{"listener", listener.name}, {"address", options_.bind_address}, {"port", listener.port}});
   }
-  housekeeping_.Start();
+  control_thread_.Run([this] { StartControl(); });
   WaitForSignalAndDrain();
 }
 
@@ -305,13 +344,16 @@ void Server::WaitForSignalAndDrain() {
   std::this_thread::sleep_for(std::min(options_.shutdown_delay, options_.grace_period));
   http_->StartDraining();
   api_->CloseWatches();
+  if (demo_) demo_->CloseWatches();
   while (http_->in_flight() > 0 && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(kPoll);
   if (const auto left = http_->in_flight(); left > 0)
     log::Warn("requests given up", {{"count", left}});
   // Whoever waits for the API server is told while the threads they are told on still run.
   if (client_) client_->Shutdown();
-  housekeeping_.Stop();
+  control_thread_.Run([this] { control_.reset(); });
+  control_thread_.Stop();
+  if (demo_) demo_->Stop();
   http_->Quit();
 }
 
@@ -340,21 +382,39 @@ void RaiseDescriptorLimit() {
   }
 }
 
-}  // namespace
-
-int Serve(const Options& options) {
-  log::SetFormat(options.log_format);
-  log::SetLevel(options.log_level);
+void SetUpProcess(const std::string& log_format, const std::string& log_level) {
+  log::SetFormat(log_format);
+  log::SetLevel(log_level);
   BlockSignals();
   RaiseDescriptorLimit();
-  Server server(options);
-  if (const auto prepared = server.Prepare(); !prepared) {
-    log::Error("cannot start", {{"error", prepared.error().message}});
-    return 1;
-  }
+}
+
+int CannotStart(const kube::Error& error) {
+  log::Error("cannot start", {{"error", error.message}});
+  return 1;
+}
+
+int Run(Server& server) {
+  if (const auto prepared = server.Prepare(); !prepared) return CannotStart(prepared.error());
   server.Run();
   log::Info("stopped");
   return 0;
+}
+
+}  // namespace
+
+int Serve(const Options& options) {
+  SetUpProcess(options.log_format, options.log_level);
+  Server server(options);
+  return Run(server);
+}
+
+int RunDemo(const DemoOptions& options) {
+  SetUpProcess(options.log_format, options.log_level);
+  const auto demo = Demo::Make(options);
+  if (!demo) return CannotStart(demo.error());
+  Server server((*demo)->serve_options(), demo->get());
+  return Run(server);
 }
 
 }  // namespace berth::server

@@ -151,7 +151,7 @@ TEST_F(CertificateReload, PairThatDoesNotBelongTogetherIsNotTakenOver) {
   TlsClient before = Webhook();
   WriteFile(pki_.key_file(), pki_.NewServingPair().key_pem);
   WriteFile(pki_.cert_file(), pki_.NewServingPair().cert_pem);
-  EXPECT_TRUE(berth_->WaitForLog("housekeeping failed", kReloadPatience));
+  EXPECT_TRUE(berth_->WaitForLog("reconcile failed", kReloadPatience));
   EXPECT_TRUE(berth_->LogContains("serving-certificate"));
   EXPECT_TRUE(berth_->Running());
   ExpectStatus(before.Exchange(Post(kValidate, "{}")), 400);

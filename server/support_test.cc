@@ -388,23 +388,31 @@ std::string TlsClient::PeerCertificate() const {
   return {text, static_cast<std::size_t>(size)};
 }
 
-BerthProcess::BerthProcess(const Pki& pki, const Flags& flags) {
-  Flags all = {
-      {"bind-address", "127.0.0.1"},
-      {"webhook-port", "0"},
-      {"api-port", "0"},
-      {"metrics-port", "0"},
-      {"health-port", "0"},
-      {"state-dir", state_dir_.path()},
-      {"tls-cert-file", pki.cert_file()},
-      {"tls-private-key-file", pki.key_file()},
-      {"requestheader-client-ca-file", pki.client_ca_file()},
-      {"log-format", "json"},
-      {"shutdown-delay", "0s"},
-  };
-  for (const auto& [name, value] : flags) all[name] = value;
-  std::erase_if(all, [](const auto& flag) { return flag.second.empty(); });
-  Spawn(all);
+BerthProcess::BerthProcess(const Pki& pki, const Flags& flags) : listeners_(4) {
+  Start("serve",
+        {
+            {"bind-address", "127.0.0.1"},
+            {"webhook-port", "0"},
+            {"api-port", "0"},
+            {"metrics-port", "0"},
+            {"health-port", "0"},
+            {"tls-cert-file", pki.cert_file()},
+            {"tls-private-key-file", pki.key_file()},
+            {"requestheader-client-ca-file", pki.client_ca_file()},
+            {"shutdown-delay", "0s"},
+        },
+        flags);
+}
+
+BerthProcess::BerthProcess(const Demo& demo) : listeners_(5) {
+  Start("demo", {{"port", "0"}, {"log-level", "info"}}, demo.flags);
+}
+
+void BerthProcess::Start(const std::string& command, Flags usual, const Flags& flags) {
+  usual.insert({{"state-dir", state_dir_.path()}, {"log-format", "json"}});
+  for (const auto& [name, value] : flags) usual[name] = value;
+  std::erase_if(usual, [](const auto& flag) { return flag.second.empty(); });
+  Spawn(command, usual);
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kPatience, [this] {
     FindPorts();
@@ -412,14 +420,15 @@ BerthProcess::BerthProcess(const Pki& pki, const Flags& flags) {
   });
 }
 
-void BerthProcess::Spawn(const Flags& flags) {
-  std::vector<std::string> arguments = {BERTH_PROGRAM, "serve"};
+void BerthProcess::Spawn(const std::string& command, const Flags& flags) {
+  std::vector<std::string> arguments = {BERTH_PROGRAM, command};
   for (const auto& [name, value] : flags) arguments.insert(arguments.end(), {"--" + name, value});
   std::vector<std::string> environment = CleanEnvironment();
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
   const int failed = posix_spawn(&pid_, BERTH_PROGRAM, &actions, nullptr,
                                  Pointers(arguments).data(), Pointers(environment).data());

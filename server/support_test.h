@@ -163,21 +163,27 @@ class TlsClient : public Client {
   std::string PeerCertificate() const;  // PEM
 };
 
-// `berth serve` on free ports of 127.0.0.1 with a state directory of its own. The constructor
-// returns when it listens or has ended; the destructor kills it.
+// `berth serve`, or `berth demo`, on free ports of 127.0.0.1 with a state directory of its own. The
+// constructor returns when it listens or has ended; the destructor kills it.
 class BerthProcess {
  public:
   using Flags = std::map<std::string, std::string>;  // without the dashes; "" as a value leaves a
                                                      // default flag out
 
+  struct Demo {
+    Flags flags;
+  };
+
   explicit BerthProcess(const Pki& pki, const Flags& flags = {});
+  explicit BerthProcess(const Demo& demo);
   ~BerthProcess();
   BerthProcess(const BerthProcess&) = delete;
   BerthProcess& operator=(const BerthProcess&) = delete;
 
-  bool listening() const { return ports_.size() == 4; }
+  bool listening() const { return ports_.size() == listeners_; }
   std::uint16_t port(const std::string& listener) const { return ports_.at(listener); }
   pid_t pid() const { return pid_; }
+  const std::filesystem::path& state_dir() const { return state_dir_.path(); }
 
   void Signal(int signal) const;
   // The exit status, 128 + the signal that ended it, or -1 when it has not ended in time.
@@ -185,16 +191,18 @@ class BerthProcess {
   int Stop();  // SIGTERM and Wait
   bool Running() const;
 
-  // Standard error: so far, or as soon as a line has it.
+  // What it has written: so far, or as soon as a line has it.
   std::string Log() const;
   bool LogContains(std::string_view text) const { return WaitForLog(text, {}); }
   bool WaitForLog(std::string_view text, std::chrono::milliseconds within = kPatience) const;
 
  private:
-  void Spawn(const Flags& flags);
+  void Start(const std::string& command, Flags usual, const Flags& flags);
+  void Spawn(const std::string& command, const Flags& flags);
   void ReadLog(int fd);
   void FindPorts();
 
+  const std::size_t listeners_;
   TempDir state_dir_;
   pid_t pid_ = -1;
   std::optional<int> status_;

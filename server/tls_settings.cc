@@ -1,7 +1,6 @@
 #include "server/tls_settings.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -16,6 +15,7 @@
 #include <sstream>
 
 #include "certs/authority.h"
+#include "server/private_file.h"
 
 namespace berth::server {
 namespace {
@@ -179,15 +179,8 @@ kube::Result<bool> TlsFiles::SetClientCa(const std::string& pem) {
 kube::Result<bool> TlsFiles::Replace(const std::filesystem::path& file, const std::string& contents,
                                      std::string& last) {
   if (contents == last) return false;
-  const std::filesystem::path fresh = file.string() + ".new";
-  const int fd = open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written = fd >= 0 && write(fd, contents.data(), contents.size()) ==
-                                      static_cast<ssize_t>(contents.size());
-  if (fd >= 0) close(fd);
-  std::error_code error;
-  if (written) std::filesystem::rename(fresh, file, error);
-  if (!written || error)
-    return kube::Terminal("cannot write " + file.string() + ": " + std::strerror(errno));
+  if (const auto written = WritePrivateFile(file, contents); !written)
+    return std::unexpected(written.error());
   last = contents;
   return true;
 }

@@ -19,6 +19,7 @@ const prometheus::Histogram::BucketBoundaries kLatencyBuckets = {
 
 struct Webhooks::Webhook {
   std::string name;
+  Phase phase;
   std::string group;
   std::string resource;
   std::array<Handler, 4> by_operation;
@@ -50,6 +51,7 @@ void Webhooks::On(Phase phase, const std::string& group, const std::string& reso
   if (!webhook) {
     webhook = std::make_unique<Webhook>(Webhook{
         .name = path,
+        .phase = phase,
         .group = group,
         .resource = resource,
         .by_operation = {},
@@ -75,21 +77,46 @@ void Webhooks::Serve(const drogon::HttpRequestPtr& request, http::Callback callb
   if (!request->getHeader("content-type").starts_with(http::kJson)) {
     return callback(http::Respond(kube::UnsupportedMediaType(http::kJson)));
   }
-  Review(*found->second, request, std::move(callback));
+  const Webhook& webhook = *found->second;
+  Judge(webhook, request->body(),
+        [&webhook, request,
+         callback = std::move(callback)](std::expected<std::string, kube::Status> answer) {
+          if (answer) return callback(http::Respond(200, std::move(*answer)));
+          log::Warn("malformed review", {{"webhook", webhook.name},
+                                         {"error", answer.error().message},
+                                         {"requestId", http::RequestId(request)}});
+          callback(http::Respond(answer.error()));
+        });
 }
 
-void Webhooks::Review(const Webhook& webhook, const drogon::HttpRequestPtr& request,
-                      http::Callback callback) const {
+std::vector<Webhooks::Rule> Webhooks::Rules() const {
+  std::vector<Rule> rules;
+  for (const auto& [path, webhook] : by_path_) {
+    Rule& rule = rules.emplace_back(path, webhook->phase, webhook->group, webhook->resource);
+    for (std::size_t i = 0; i < webhook->by_operation.size(); ++i) {
+      if (webhook->by_operation[i]) rule.operations.push_back(static_cast<Operation>(i));
+    }
+  }
+  return rules;
+}
+
+void Webhooks::Review(std::string_view path, std::string_view review, Answer answer) const {
+  const auto found = by_path_.find(path);
+  if (found == by_path_.end()) return answer(std::unexpected(http::NoSuchPath()));
+  Judge(*found->second, review, std::move(answer));
+}
+
+// A template, so that what answers over HTTP need not be wrapped once more.
+template <typename Callable>
+void Webhooks::Judge(const Webhook& webhook, std::string_view text, Callable answer) {
   const auto began = Clock::now();
-  const auto refuse = [&](const std::string& why) {
+  const auto refuse = [&](std::string why) {
     webhook.malformed->Increment();
-    log::Warn("malformed review",
-              {{"webhook", webhook.name}, {"error", why}, {"requestId", http::RequestId(request)}});
-    callback(http::Respond(kube::BadRequest(why)));
+    answer(std::unexpected(kube::BadRequest(std::move(why))));
   };
   // One parser a thread: the views it gives are used up before the next request is read.
   static thread_local kube::JsonDocument document;
-  const auto parsed = document.Parse(request->body());
+  const auto parsed = document.Parse(text);
   if (!parsed) return refuse(parsed.error().message);
   const auto review = Decode(*parsed);
   if (!review) return refuse(review.error().message);
@@ -98,9 +125,9 @@ void Webhooks::Review(const Webhook& webhook, const drogon::HttpRequestPtr& requ
                   std::string(review->group) + ", which is not this webhook's resource");
   }
   Reply reply = [&webhook, began, uid = std::string(review->uid),
-                 callback = std::move(callback)](Response response) {
+                 answer = std::move(answer)](Response response) mutable {
     (response.allowed() ? webhook.allowed : webhook.denied)->Increment();
-    callback(http::Respond(200, response.ToJson(uid)));
+    answer(response.ToJson(uid));
     webhook.latency->Observe(std::chrono::duration<double>(Clock::now() - began).count());
   };
   const Handler& handler = webhook.by_operation[static_cast<std::size_t>(review->operation)];

@@ -4,12 +4,14 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <expected>
 #include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "handlers/admission/review.h"
 #include "handlers/http.h"
@@ -37,11 +39,26 @@ class Webhooks {
   // configuration decides what is sent.
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback) const;
 
+  // What a webhook configuration says of a webhook.
+  struct Rule {
+    std::string path;
+    Phase phase;
+    std::string group;
+    std::string resource;
+    std::vector<Operation> operations;
+  };
+  std::vector<Rule> Rules() const;
+
+  // Answers a review, an AdmissionReview as JSON, of the webhook with this path as if it had come
+  // over HTTP: with the AdmissionReview to answer, or with the Status that refuses a malformed one.
+  using Answer = std::move_only_function<void(std::expected<std::string, kube::Status>)>;
+  void Review(std::string_view path, std::string_view review, Answer answer) const;
+
  private:
   struct Webhook;
 
-  void Review(const Webhook& webhook, const drogon::HttpRequestPtr& request,
-              http::Callback callback) const;
+  template <typename Callable>
+  static void Judge(const Webhook& webhook, std::string_view review, Callable answer);
 
   prometheus::Family<prometheus::Counter>& reviews_;
   prometheus::Family<prometheus::Histogram>& latency_;

@@ -113,7 +113,8 @@ void ApiServer::Start() {
   documents_.emplace("/openapi/v3" + version, std::move(openapi));
 }
 
-void ApiServer::Serve(const drogon::HttpRequestPtr& request, http::Callback callback) {
+ApiServer::Exchange ApiServer::Begin(const drogon::HttpRequestPtr& request,
+                                     http::Callback callback) {
   Exchange exchange{.request = request,
                     .callback = std::move(callback),
                     .attributes = ReadAttributes(request),
@@ -121,21 +122,33 @@ void ApiServer::Serve(const drogon::HttpRequestPtr& request, http::Callback call
                     .id = http::RequestId(request),
                     .requests = &requests_};
   exchange.known = resources_.contains(exchange.attributes.resource);
-  authenticator_.Authenticate(request, [this, exchange = std::move(exchange)](
+  return exchange;
+}
+
+void ApiServer::Serve(const drogon::HttpRequestPtr& request, http::Callback callback) {
+  authenticator_.Authenticate(request, [this, exchange = Begin(request, std::move(callback))](
                                            std::expected<User, kube::Status> user) mutable {
     if (!user) return exchange.Answer(user.error());
     exchange.user = std::move(*user);
-    const User& asking = exchange.user;
-    const Attributes& asked = exchange.attributes;
-    authorizer_.Authorize(
-        asking, asked, [this, exchange](std::expected<Authorizer::Verdict, kube::Status> verdict) {
-          if (!verdict) return exchange.Answer(verdict.error());
-          if (!verdict->allowed)
-            return exchange.Answer(
-                ForbiddenTo(exchange.user, exchange.attributes, verdict->reason));
-          Dispatch(exchange);
-        });
+    Authorize(exchange);
   });
+}
+
+void ApiServer::ServeAs(User user, const drogon::HttpRequestPtr& request, http::Callback callback) {
+  Exchange exchange = Begin(request, std::move(callback));
+  exchange.user = std::move(user);
+  Authorize(exchange);
+}
+
+void ApiServer::Authorize(const Exchange& exchange) {
+  authorizer_.Authorize(
+      exchange.user, exchange.attributes,
+      [this, exchange](std::expected<Authorizer::Verdict, kube::Status> verdict) {
+        if (!verdict) return exchange.Answer(verdict.error());
+        if (!verdict->allowed)
+          return exchange.Answer(ForbiddenTo(exchange.user, exchange.attributes, verdict->reason));
+        Dispatch(exchange);
+      });
 }
 
 void ApiServer::Dispatch(Exchange exchange) {
@@ -157,7 +170,7 @@ void ApiServer::ServeDocument(const Exchange& exchange) {
     return exchange.Answer(kube::MethodNotAllowed("", std::string(path), exchange.attributes.verb));
   }
   const bool aggregated =
-      path == "/apis" && WantsAggregatedDiscovery(exchange.request->getHeader("accept"));
+      path == "/apis" && kube::WantsAggregatedDiscovery(exchange.request->getHeader("accept"));
   const Document& document = aggregated ? aggregated_ : found->second;
   const bool fresh =
       exchange.request->getHeader("if-none-match").find(document.etag) != std::string::npos;

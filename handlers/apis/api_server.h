@@ -30,6 +30,8 @@ class ApiServer {
   void Start();
 
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback);
+  // The same for a caller that was authenticated already.
+  void ServeAs(User user, const drogon::HttpRequestPtr& request, http::Callback callback);
 
   // On the connection's loop, when it has ended.
   void Forget(const trantor::TcpConnection* connection);
@@ -43,6 +45,8 @@ class ApiServer {
     std::unique_ptr<WatchHub> watches;
   };
 
+  Exchange Begin(const drogon::HttpRequestPtr& request, http::Callback callback);
+  void Authorize(const Exchange& exchange);
   void Dispatch(Exchange exchange);
   void ServeDocument(const Exchange& exchange);
   void ServeResource(const Exchange& exchange, Resource& resource);

@@ -200,7 +200,8 @@ void Authenticator::ReviewToken(const std::string& token, Done done) {
   client_->Send(
       {.method = kube::Method::kPost,
        .path = "/apis/authentication.k8s.io/v1/tokenreviews",
-       .body = review.to_string()},
+       .body = review.to_string(),
+       .ahead = true},
       [this, loop, key, done = std::move(done)](kube::Result<kube::Response> answer) {
         std::expected<User, kube::Status> user = std::unexpected(kube::Unauthorized());
         if (answer) {

@@ -59,7 +59,8 @@ void Authorizer::Authorize(const User& user, const Attributes& attributes, Done 
   trantor::EventLoop* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
   client_->Send({.method = kube::Method::kPost,
                  .path = "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-                 .body = body},
+                 .body = body,
+                 .ahead = true},
                 [this, loop, body, done = std::move(done)](kube::Result<kube::Response> answer) {
                   std::expected<Verdict, kube::Status> verdict = Verdict{};
                   kube::JsonDocument document;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "handlers/apis/render.h"
+#include "kube/age.h"
 
 namespace berth::apis {
 namespace {
@@ -35,6 +35,13 @@ std::string Fingerprint(const LiveCollection::Draft& draft) {
 }
 
 }  // namespace
+
+const std::string* FieldOf(const Object& object, const std::string& field) {
+  if (field == "metadata.name") return &object.name;
+  if (field == "metadata.namespace") return &object.ns;
+  const auto found = object.fields.find(field);
+  return found == object.fields.end() ? nullptr : &found->second;
+}
 
 Object AtVersion(const Object& object, std::uint64_t version) {
   const std::string before = "\"resourceVersion\":\"" + std::to_string(object.version) + "\"";
@@ -70,7 +77,7 @@ ObjectPtr LiveCollection::Build(const Draft& draft, const std::string& uid, std:
   if (!draft.ns.empty()) metadata["namespace"] = draft.ns;
   metadata["uid"] = uid;
   metadata["resourceVersion"] = std::to_string(version);
-  metadata["creationTimestamp"] = Timestamp(created);
+  metadata["creationTimestamp"] = kube::Timestamp(created);
   if (!draft.labels.empty()) {
     Json labels(jsoncons::json_object_arg);
     for (const auto& [key, value] : draft.labels) labels[key] = value;

@@ -144,7 +144,7 @@ std::string ContinueToken(const ListKey& next, std::uint64_t version) {
 }
 
 std::expected<Form, kube::Status> ReadForm(const drogon::HttpRequestPtr& request) {
-  const auto kind = NegotiateForm(request->getHeader("accept"));
+  const auto kind = kube::NegotiateForm(request->getHeader("accept"));
   if (!kind) return std::unexpected(kube::NotAcceptable(kAcceptable));
   Form form{*kind, IncludeObject::kMetadata};
   const auto& include = request->getParameter("includeObject");
@@ -165,9 +165,9 @@ std::expected<Selection, kube::Status> ReadSelection(const drogon::HttpRequestPt
   std::string fields_text = request->getParameter("fieldSelector");
   if (!attributes.name.empty())
     fields_text += (fields_text.empty() ? "" : ",") + ("metadata.name=" + attributes.name);
-  auto labels = Selector::ParseLabels(labels_text);
+  auto labels = kube::Selector::ParseLabels(labels_text);
   if (!labels) return std::unexpected(kube::BadRequest(labels.error()));
-  auto fields = Selector::ParseFields(fields_text, type.selectable_fields);
+  auto fields = kube::Selector::ParseFields(fields_text, type.selectable_fields);
   if (!fields) return std::unexpected(kube::BadRequest(fields.error()));
   std::string key = attributes.ns + '\n' + labels_text + '\n' + fields_text + '\n' +
                     std::to_string(static_cast<int>(form.kind)) +

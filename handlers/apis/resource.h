@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kube/json.h"
+#include "kube/selector.h"
 #include "kube/status.h"
 
 // What the aggregated API serves: a resource's type, its objects, and the store they are read from.
@@ -52,7 +53,7 @@ struct Cell {
   static Cell Age(std::optional<std::int64_t> since) { return {"null", since}; }
 };
 
-using Labels = std::map<std::string, std::string, std::less<>>;
+using kube::Labels;
 
 // Immutable once stored; readers on any thread share it.
 struct Object {
@@ -68,6 +69,9 @@ struct Object {
 };
 
 using ObjectPtr = std::shared_ptr<const Object>;
+
+// What a field selector compares; none when the object has no such field.
+const std::string* FieldOf(const Object& object, const std::string& field);
 
 // The same state under another version, as the event of its end shows it.
 Object AtVersion(const Object& object, std::uint64_t version);

@@ -1,7 +1,6 @@
 #include "handlers/apis/watch.h"
 
-#include <cstring>
-#include <format>
+#include "handlers/stream.h"
 
 namespace berth::apis {
 namespace {
@@ -13,17 +12,6 @@ constexpr std::chrono::seconds kBookmarkEvery{60};
 // A burst goes out in slices, so that a reader who keeps up is not taken for one that stopped.
 constexpr std::size_t kSlice = 64 * 1024;
 constexpr double kSlicePause = 0.001;
-constexpr double kLinger = 5;  // seconds a finished stream's reader has to hang up
-
-// The connection is not used for anything else afterwards: Drogon still waits for an answer on it.
-constexpr std::string_view kHead =
-    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nCache-Control: no-cache, private\r\n"
-    "Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n";
-constexpr std::string_view kLastChunk = "0\r\n\r\n";
-
-std::string Chunk(std::string_view data) {
-  return std::format("{:x}\r\n{}\r\n", data.size(), data);
-}
 
 // What a selection's watchers see of an event; a change may bring an object into view or out of it.
 void AppendEvent(std::string& out, const ResourceType& type, const Selection& selection,
@@ -77,7 +65,7 @@ class Backlog {
       if (!done_) AppendEvent(out, type_, *selection_, entries_[position_++], first_);
     }
     if (done_) entries_ = {};
-    return out.empty() ? out : Chunk(out);
+    return out.empty() ? out : http::Chunk(out);
   }
 
  private:
@@ -94,31 +82,6 @@ class Backlog {
   std::optional<Bookmark> bookmark_;
   bool first_ = true;
 };
-
-// Fills the socket's buffer from the backlog for as long as there is one.
-std::function<std::size_t(char*, std::size_t)> Pull(std::shared_ptr<Backlog> backlog,
-                                                    std::string pending) {
-  return [backlog = std::move(backlog), pending = std::move(pending), sent = std::size_t{0}](
-             char* buffer, std::size_t size) mutable {
-    if (buffer == nullptr) return std::size_t{0};
-    if (sent == pending.size()) {
-      pending = backlog->Next(kSlice);
-      sent = 0;
-    }
-    const std::size_t take = std::min(size, pending.size() - sent);
-    std::memcpy(buffer, pending.data() + sent, take);
-    sent += take;
-    return take;
-  };
-}
-
-void Finish(const TcpConnectionPtr& connection, std::string_view last_words) {
-  connection->send(std::string(last_words) + std::string(kLastChunk));
-  connection->shutdown();
-  connection->getLoop()->runAfter(kLinger, [weak = std::weak_ptr(connection)] {
-    if (const auto lingering = weak.lock()) lingering->forceClose();
-  });
-}
 
 }  // namespace
 
@@ -206,15 +169,17 @@ void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
   if (shard.watchers.empty()) shard.cursor = std::max(version, store_.version());
   while (shard.cursor < version) Drain(shard);
   const auto missed = store_.Since(version);
-  if (!missed)
-    return Finish(connection, std::string(kHead) + Chunk(RenderErrorEvent(TooOld(version))));
+  if (!missed) {
+    return http::EndStream(connection, std::string(http::kStreamHead) +
+                                           http::Chunk(RenderErrorEvent(TooOld(version))));
+  }
   for (const Event& event : *missed) {
     if (event.version <= shard.cursor) backlog->Add(event);
   }
 
-  Adopt(connection);
+  http::TakeOver(connection, kMostUnsent, [this] { metrics_.cut_off.Increment(); });
   const auto now = Clock::now();
-  std::string opening = std::string(kHead) + backlog->Next(kSlice);
+  std::string opening = std::string(http::kStreamHead) + backlog->Next(kSlice);
   shard.watchers.insert_or_assign(connection.get(),
                                   Shard::Watcher{.connection = connection,
                                                  .selection = std::move(selection),
@@ -229,36 +194,18 @@ void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
   if (store_.version() > shard.cursor && !shard.scheduled.exchange(true)) {
     Schedule(shard);
   }
-  connection->sendStream(Pull(std::move(backlog), std::move(opening)));
-}
-
-// Makes the connection a stream's: no idle timeout, a bound on what is unsent, and no more requests
-// on it.
-void WatchHub::Adopt(const TcpConnectionPtr& connection) {
-  connection->keepAlive();
-  connection->setHighWaterMarkCallback(
-      [this](const TcpConnectionPtr& slow, std::size_t) {
-        metrics_.cut_off.Increment();
-        slow->getLoop()->queueInLoop([slow] { slow->forceClose(); });
-      },
-      kMostUnsent);
-  // Queued, because the callback to be replaced is the one that is running now.
-  connection->getLoop()->queueInLoop([weak = std::weak_ptr(connection)] {
-    if (const auto streaming = weak.lock()) {
-      streaming->setRecvMsgCallback(
-          [](const TcpConnectionPtr&, trantor::MsgBuffer* input) { input->retrieveAll(); });
-    }
-  });
+  http::SendAsTaken(connection, std::move(opening),
+                    [backlog = std::move(backlog)] { return backlog->Next(kSlice); });
 }
 
 void WatchHub::Drain(Shard& shard) {
   shard.scheduled = false;
   const auto events = store_.Since(shard.cursor);
   if (!events) {
-    const std::string error = Chunk(RenderErrorEvent(TooOld(shard.cursor)));
+    const std::string error = http::Chunk(RenderErrorEvent(TooOld(shard.cursor)));
     shard.cursor = store_.version();
     metrics_.watchers.Decrement(static_cast<double>(shard.Walk([&](Shard::Watcher& watcher) {
-      Finish(watcher.connection, error);
+      http::EndStream(watcher.connection, error);
       return true;
     })));
     return;
@@ -292,7 +239,8 @@ void WatchHub::Send(Shard& shard, std::span<const Event> events) {
       std::string out;
       for (const Event& event : events)
         AppendEvent(out, store_.type(), *watcher.selection, event, first);
-      found->second = {out.empty() ? nullptr : std::make_shared<std::string>(Chunk(out)), first};
+      found->second = {out.empty() ? nullptr : std::make_shared<std::string>(http::Chunk(out)),
+                       first};
     }
     if (!found->second.chunk) return false;
     watcher.first = found->second.first;
@@ -310,10 +258,11 @@ void WatchHub::Sweep(Shard& shard) {
     std::string bookmark;
     if (watcher.bookmarks && (over || now >= watcher.next_bookmark)) {
       watcher.next_bookmark = now + kBookmarkEvery;
-      bookmark = Chunk(RenderBookmark(store_.type(), shard.cursor, false, watcher.selection->form));
+      bookmark =
+          http::Chunk(RenderBookmark(store_.type(), shard.cursor, false, watcher.selection->form));
     }
     if (over) {
-      Finish(watcher.connection, bookmark);
+      http::EndStream(watcher.connection, bookmark);
     } else if (!bookmark.empty()) {
       watcher.connection->send(std::move(bookmark));
     }
@@ -339,7 +288,7 @@ void WatchHub::Close() {
   for (const auto& [loop, shard] : shards_) {
     loop->queueInLoop([this, &closing = *shard] {
       metrics_.watchers.Decrement(static_cast<double>(closing.Walk([](Shard::Watcher& watcher) {
-        Finish(watcher.connection, "");
+        http::EndStream(watcher.connection, "");
         return true;
       })));
     });

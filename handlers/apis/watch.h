@@ -18,21 +18,21 @@
 
 #include "handlers/apis/render.h"
 #include "handlers/apis/resource.h"
-#include "handlers/apis/selector.h"
+#include "kube/selector.h"
 
 namespace berth::apis {
 
 // What one watcher wants to see.
 struct Selection {
   std::string ns;
-  Selector labels;
-  Selector fields;
+  kube::Selector labels;
+  kube::Selector fields;
   Form form;
   std::string key;  // equal for equal selections: watchers that share it share what is written
 
   bool Matches(const Object& object) const {
-    return (ns.empty() || object.ns == ns) && labels.MatchesLabels(object.labels) &&
-           fields.MatchesFields(object);
+    return (ns.empty() || object.ns == ns) && labels.Matches(object.labels) &&
+           fields.Matches([&](const std::string& field) { return FieldOf(object, field); });
   }
 };
 
@@ -74,7 +74,6 @@ class WatchHub {
   Shard& ShardOf(trantor::EventLoop* loop);
   void Wake();
   void Schedule(Shard& shard);
-  void Adopt(const trantor::TcpConnectionPtr& connection);
   void Drain(Shard& shard);
   void Send(Shard& shard, std::span<const Event> events);
   void Sweep(Shard& shard);

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "handlers/apis/render.h"
+#include "kube/age.h"
 
 namespace berth::apis {
 namespace {
@@ -69,7 +69,7 @@ void PublishWorkQueue(LiveCollection& collection, const std::string& name,
   status["delayed"] = stats.delayed;
   status["adds"] = stats.adds;
   status["retries"] = stats.retries;
-  if (oldest) status["oldest"] = Timestamp(*oldest);
+  if (oldest) status["oldest"] = kube::Timestamp(*oldest);
   LiveCollection::Draft draft{.ns = {}, .name = name, .labels = {}, .fields = {}, .cells = {}};
   draft.content["status"] = std::move(status);
   draft.cells = {Cell::Number(stats.depth),      Cell::Number(stats.adds),

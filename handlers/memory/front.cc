@@ -1,0 +1,103 @@
+#include "handlers/memory/front.h"
+
+#include <openssl/crypto.h>
+#include <trantor/net/EventLoop.h>
+
+#include <optional>
+
+#include "handlers/apis/resource.h"
+
+namespace berth::memory {
+namespace {
+
+constexpr std::string_view kBearer = "Bearer ";
+constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
+
+std::optional<kube::Method> MethodOf(const drogon::HttpRequestPtr& request) {
+  switch (request->method()) {
+    case drogon::Get:
+      return kube::Method::kGet;
+    case drogon::Post:
+      return kube::Method::kPost;
+    case drogon::Put:
+      return kube::Method::kPut;
+    case drogon::Patch:
+      return kube::Method::kPatch;
+    case drogon::Delete:
+      return kube::Method::kDelete;
+    default:
+      return std::nullopt;
+  }
+}
+
+// kubectl's `create KIND` commands encode built-in kinds so, and know no other way.
+kube::Status OnlyJson() {
+  kube::Status status = kube::UnsupportedMediaType(http::kJson);
+  status.message =
+      "the demo reads no protobuf; let kubectl write JSON: kubectl create ... --dry-run=client "
+      "-o json | kubectl create -f -";
+  return status;
+}
+
+bool IsAtOrBelow(std::string_view path, const std::string& root) {
+  return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
+}
+
+bool IsAggregated(std::string_view path) {
+  static const std::string group = std::string("/apis/") + apis::kGroup;
+  return IsAtOrBelow(path, group) || IsAtOrBelow(path, "/openapi/v3" + group);
+}
+
+kube::Request Read(const drogon::HttpRequestPtr& request, kube::Method method) {
+  kube::Request read{.method = method, .path = std::string(http::RawPath(request))};
+  if (!request->query().empty()) read.path += "?" + request->query();
+  read.body = request->body();
+  read.content_type = request->getHeader("content-type");
+  read.accept = request->getHeader("accept");
+  return read;
+}
+
+apis::User Administrator() {
+  return {.name = "berth-demo",
+          .uid = {},
+          .groups = {"system:masters", "system:authenticated"},
+          .extra = {}};
+}
+
+}  // namespace
+
+// In a time that does not tell how much of it was right.
+bool Front::HasToken(const drogon::HttpRequestPtr& request) const {
+  const std::string_view given = request->getHeader("authorization");
+  return given.starts_with(kBearer) && given.size() == kBearer.size() + token_.size() &&
+         CRYPTO_memcmp(given.data() + kBearer.size(), token_.data(), token_.size()) == 0;
+}
+
+void Front::Serve(const drogon::HttpRequestPtr& request, http::Callback callback) {
+  if (!HasToken(request)) return callback(http::Respond(kube::Unauthorized()));
+  // Taken for the administrator, whoever is tried out would be allowed everything.
+  if (const std::string& other = request->getHeader("impersonate-user"); !other.empty())
+    return callback(http::Respond(
+        kube::Forbidden("", "users", other, "there is no impersonation, for there is one user")));
+  if (IsAggregated(http::RawPath(request)))
+    return aggregated_.ServeAs(Administrator(), request, std::move(callback));
+  Forward(request, std::move(callback));
+}
+
+void Front::Forward(const drogon::HttpRequestPtr& request, http::Callback callback) {
+  const auto method = MethodOf(request);
+  if (!method)
+    return callback(http::Respond(kube::MethodNotAllowed("", "paths", request->methodString())));
+  kube::Request read = Read(request, *method);
+  if (read.content_type.starts_with(kProtobuf)) return callback(http::Respond(OnlyJson()));
+  if (ServerThread::Server::IsWatch(read))
+    return watches_.Start(request, std::move(read), std::move(callback));
+  auto* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
+  server_.Send(std::move(read), [loop, callback = std::move(callback)](kube::Response response) {
+    loop->queueInLoop([callback, response = std::move(response)]() mutable {
+      callback(http::Respond(std::move(response)));
+    });
+  });
+}
+
+}  // namespace berth::memory

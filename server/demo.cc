@@ -1,0 +1,175 @@
+#include "server/demo.h"
+
+#include <drogon/utils/Utilities.h>
+#include <openssl/rand.h>
+
+#include <array>
+#include <format>
+#include <iostream>
+
+#include "certs/authority.h"
+#include "certs/store.h"
+#include "kube/yaml.h"
+#include "reconcile/crds.h"
+#include "server/private_file.h"
+
+namespace berth::server {
+namespace {
+
+constexpr const char* kLoopback = "127.0.0.1";
+constexpr std::chrono::hours kYear{365 * 24};
+
+std::string NewToken() {
+  std::array<unsigned char, 32> bytes{};
+  RAND_bytes(bytes.data(), static_cast<int>(bytes.size()));
+  return drogon::utils::binaryStringToHex(bytes.data(), bytes.size());
+}
+
+Options ServeOptionsOf(const DemoOptions& demo) {
+  Options options;
+  options.kubeconfig = demo.state_dir / "kubeconfig";
+  options.state_dir = demo.state_dir;
+  options.bind_address = kLoopback;
+  options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
+  options.shutdown_delay = std::chrono::seconds(0);
+  options.grace_period = std::chrono::seconds(5);
+  options.log_format = demo.log_format;
+  options.log_level = demo.log_level;
+  return options;
+}
+
+std::string Kubeconfig(const std::string& url, const std::string& ca_pem,
+                       const std::string& token) {
+  return std::format(
+      R"(# Made anew by every `berth demo`.
+apiVersion: v1
+kind: Config
+current-context: berth-demo
+contexts: [{{name: berth-demo, context: {{cluster: berth-demo, user: berth-demo}}}}]
+clusters: [{{name: berth-demo, cluster: {{server: "{}", certificate-authority-data: {}}}}}]
+users: [{{name: berth-demo, user: {{token: "{}"}}}}]
+)",
+      url, drogon::utils::base64Encode(ca_pem), token);
+}
+
+memory::ServerThread::Server::Webhook InProcess(const admission::Webhooks& webhooks,
+                                                const admission::Webhooks::Rule& rule) {
+  memory::ServerThread::Server::Webhook webhook{
+      .name = rule.path.substr(1),
+      .group = rule.group,
+      .resources = {rule.resource},
+      .mutating = rule.phase == admission::Phase::kMutate};
+  for (const auto operation : rule.operations)
+    webhook.operations.emplace_back(admission::Name(operation));
+  webhook.call = [&webhooks, path = rule.path](const std::string& review, auto answer) {
+    webhooks.Review(path, review, [answer](std::expected<std::string, kube::Status> reviewed) {
+      if (reviewed) return answer(std::move(*reviewed));
+      answer(kube::Terminal(reviewed.error().message));
+    });
+  };
+  return webhook;
+}
+
+}  // namespace
+
+Demo::Demo(const DemoOptions& options, HeldPort port)
+    : port_(std::move(port)), token_(NewToken()), serve_(ServeOptionsOf(options)) {}
+
+kube::Result<std::unique_ptr<Demo>> Demo::Make(const DemoOptions& options) {
+  // First, because it tells that another demo is running before that one's files are touched.
+  auto port = HeldPort::Hold(kLoopback, options.port);
+  if (!port) return std::unexpected(port.error());
+  std::unique_ptr<Demo> demo(new Demo(options, std::move(*port)));
+  if (const auto done = demo->WriteFiles(); !done) return std::unexpected(done.error());
+  if (const auto done = demo->Fill(); !done) return std::unexpected(done.error());
+  return demo;
+}
+
+std::string Demo::Url() const { return std::format("https://{}:{}", kLoopback, port_.port()); }
+
+kube::Result<void> Demo::WriteFiles() {
+  const auto& dir = serve_.state_dir;
+  if (auto made = MakePrivateDirectory(dir); !made) return made;
+  // The same call as the server's, which finds these and serves with them.
+  const auto pair =
+      certs::LoadOrMakeServing(dir / "certs", certs::ServingNames::Of(serve_.tls_names));
+  if (!pair) return std::unexpected(pair.error());
+  const auto ca = ReadFile(dir / "certs" / "ca.crt");
+  if (!ca) return std::unexpected(ca.error());
+  const std::string curl = std::format("cacert = \"{}\"\nheader = \"Authorization: Bearer {}\"\n",
+                                       (dir / "certs" / "ca.crt").string(), token_);
+  if (auto written = WritePrivateFile(dir / "curl", curl); !written) return written;
+  return WritePrivateFile(serve_.kubeconfig, Kubeconfig(Url(), *ca, token_));
+}
+
+kube::Result<void> Demo::Fill() {
+  for (const std::string_view yaml : CustomResourceDefinitions()) {
+    const auto crd = kube::YamlToJson(yaml);
+    if (!crd) return std::unexpected(crd.error());
+    if (auto created = Create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", *crd);
+        !created)
+      return created;
+  }
+  return FillFrontProxy();
+}
+
+// As if there were a front proxy, which Berth waits for before it is ready. Its CA signs nothing.
+kube::Result<void> Demo::FillFrontProxy() {
+  const auto authority = certs::MakeAuthority("berth demo front proxy", kYear);
+  if (!authority) return std::unexpected(authority.error());
+  Json map(jsoncons::json_object_arg);
+  map["metadata"] = Json(jsoncons::json_object_arg);
+  map["metadata"]["name"] = "extension-apiserver-authentication";
+  map["data"] = Json(jsoncons::json_object_arg);
+  map["data"]["requestheader-client-ca-file"] = authority->cert_pem;
+  map["data"]["requestheader-allowed-names"] = R"(["front-proxy-client"])";
+  map["data"]["requestheader-username-headers"] = R"(["X-Remote-User"])";
+  map["data"]["requestheader-group-headers"] = R"(["X-Remote-Group"])";
+  map["data"]["requestheader-extra-headers-prefix"] = R"(["X-Remote-Extra-"])";
+  return Create("/api/v1/namespaces/kube-system/configmaps", map);
+}
+
+kube::Result<void> Demo::Create(const std::string& path, const Json& object) {
+  const kube::Response answer =
+      server_.Ask({.method = kube::Method::kPost, .path = path, .body = object.to_string()});
+  if (answer.code == 201) return {};
+  return kube::Terminal("the demo's API server refuses a POST to " + path + ": " + answer.body);
+}
+
+Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {
+  front_ = std::make_unique<memory::Front>(server_, api, token_);
+  server_.Run([&](memory::ServerThread::Server& server) {
+    server.AddAggregatedGroup(apis::kGroup, apis::kVersion);
+    for (const auto& rule : webhooks.Rules()) server.AddWebhook(InProcess(webhooks, rule));
+  });
+  return {.name = "kubernetes",
+          .port = port_.port(),
+          .tls = Listener::Tls::kServer,
+          .handler = [this](const auto& request, auto callback) {
+            front_->Serve(request, std::move(callback));
+          }};
+}
+
+void Demo::Announce() const {
+  std::cout << std::format(R"(
+Berth is running on this machine alone, with an API server in memory: what you put into it is gone
+when this ends (Ctrl-C). In another terminal:
+
+  export KUBECONFIG={0}
+
+  kubectl get workqueues -o wide             # what Berth has to do; -w to follow it
+  kubectl explain subnetpools.spec
+  kubectl apply -f - <<'END'
+  {{apiVersion: plexaubnet.io/v1alpha1, kind: SubnetPool, metadata: {{name: office}}, spec: {{cidr: 10.20.0.0/16}}}}
+  END
+  kubectl get subnetpools -A
+  kubectl patch subnetpool office --type=merge -p '{{"spec":{{"cidr":"10.20.0.5/16"}}}}'   # refused: host bits
+
+Without kubectl:  curl -K {1} {2}/apis/live.berth.dev/v1alpha1/workqueues
+
+)",
+                           serve_.kubeconfig, (serve_.state_dir / "curl").string(), Url())
+            << std::flush;
+}
+
+}  // namespace berth::server

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "handlers/admission/webhooks.h"
+#include "handlers/apis/api_server.h"
+#include "handlers/memory/front.h"
+#include "handlers/memory/server_thread.h"
+#include "server/held_port.h"
+#include "server/http_server.h"
+#include "server/options.h"
+
+namespace berth::server {
+
+// What `berth demo` adds to the ordinary server: an API server in memory, with Berth's CRDs in it,
+// behind a listener of its own, so that kubectl and Berth find a cluster where there is none. The
+// server calls Berth's webhooks and serves Berth's API as part of its own, both in the process.
+// Nothing of it outlives the process but a few files in the state directory: certificates, and the
+// credentials of the last run.
+class Demo {
+ public:
+  // Takes the port, makes the files, fills the API server. The error says which of it failed.
+  static kube::Result<std::unique_ptr<Demo>> Make(const DemoOptions& options);
+
+  // What the ordinary server is to be told: all on loopback, the kubeconfig that was made.
+  const Options& serve_options() const { return serve_; }
+
+  // The listener in front of the API server. Once; both arguments outlive Stop().
+  Listener Attach(apis::ApiServer& api, const admission::Webhooks& webhooks);
+  // Says on standard output how to talk to it.
+  void Announce() const;
+
+  // As of Front; after Attach.
+  void Forget(const trantor::TcpConnection* connection) { front_->Forget(connection); }
+  void CloseWatches() { front_->CloseWatches(); }
+  // Ends the API server. Before the I/O threads end: its answers go through them.
+  void Stop() { server_.Stop(); }
+
+ private:
+  Demo(const DemoOptions& options, HeldPort port);
+
+  kube::Result<void> WriteFiles();
+  kube::Result<void> Fill();
+  kube::Result<void> FillFrontProxy();
+  kube::Result<void> Create(const std::string& path, const Json& object);
+  std::string Url() const;
+
+  HeldPort port_;
+  std::string token_;
+  Options serve_;
+  memory::ServerThread server_;
+  std::unique_ptr<memory::Front> front_;
+};
+
+}  // namespace berth::server
