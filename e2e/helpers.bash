@@ -1,13 +1,16 @@
 # What the tests share; each loads it with "load helpers". The cluster is the one in E2E_DIR (build/e2e when not set), as e2e/run left it.
+# Tests that need none say NEEDS_CLUSTER=no before.
 bats_require_minimum_version 1.5.0
 
 root=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
 E2E_DIR=${E2E_DIR:-$root/build/e2e}
-if [ ! -f "$E2E_DIR/env" ]; then
-  printf 'no cluster in %s; start one with: e2e/run --keep\n' "$E2E_DIR" >&2
-  exit 1
+if [ "${NEEDS_CLUSTER:-yes}" = yes ]; then
+  if [ ! -f "$E2E_DIR/env" ]; then
+    printf 'no cluster in %s; start one with: e2e/run --keep\n' "$E2E_DIR" >&2
+    exit 1
+  fi
+  source "$E2E_DIR/env"
 fi
-source "$E2E_DIR/env"
 source "$root/e2e/lib.sh"
 
 fail() { printf '%s\n' "$*" >&2; return 1; }

@@ -7,7 +7,7 @@ teardown_file() {
   "$root/e2e/install" "$E2E_DIR"
 }
 
-left_of_berth() { kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations,apiservices -o name | grep berth; }
+left_of_berth() { kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations,apiservices -o name | grep -E "/berth|live[.]berth[.]dev"; }
 nothing_left() { ! left_of_berth; }
 
 @test "uninstall removes webhooks and API, keeps the pools, and namespaces still go" {

@@ -1,0 +1,199 @@
+# `berth demo`, seen by someone who has kubectl and no cluster. Needs none: the API server is the demo's own.
+NEEDS_CLUSTER=no
+load helpers
+
+setup_file() {
+  export DEMO=$BATS_FILE_TMPDIR/demo
+  kubectl=$("$root/e2e/controlplane/kubectl")
+  export PATH=$(dirname "$kubectl"):$PATH KUBECONFIG=$DEMO/state/kubeconfig HOME=$BATS_FILE_TMPDIR NS=default
+  spawn "$DEMO" berth "${BERTH_BIN:-$root/build/release/server/berth}" demo --port 0 --state-dir "$DEMO/state"
+  await "$DEMO" berth 10 grep -q 'export KUBECONFIG' "$DEMO/logs/berth.log"
+}
+
+teardown_file() {
+  stop "$DEMO" berth
+  [ "$(cat "$DEMO/run/berth.exit")" = 0 ]
+}
+
+teardown() { kubectl delete subnetpools --all --timeout=10s >/dev/null; }
+
+# apply_pool NAME CIDR [SPEC_FIELDS]
+apply_pool() { pool "$@" | kubectl apply -f -; }
+
+@test "api-resources lists the CRDs, the aggregated API and what every cluster has" {
+  run kubectl api-resources
+  [ "$status" = 0 ]
+  expect 'plexaubnet.io/v1alpha1' SubnetPool live.berth.dev/v1alpha1 WorkQueue ConfigMap
+}
+
+@test "get shows the CRD's columns" {
+  apply_pool office 10.20.0.0/16
+  run kubectl get subnetpools
+  [ "$status" = 0 ]
+  [[ ${lines[0]} =~ ^NAME\ +CIDR\ +STRATEGY\ +ALLOCATED\ +AGE$ ]]
+  [[ ${lines[1]} =~ ^office\ +10.20.0.0/16\ +Linear\ +[0-9]+s$ ]]
+  run kubectl get subnetpools -A --show-labels
+  expect NAMESPACE default LABELS
+}
+
+@test "get -o yaml, -o name, -o jsonpath and by category" {
+  apply_pool office 10.20.0.0/16
+  run kubectl get subnetpool office -o yaml
+  expect 'kind: SubnetPool' 'cidr: 10.20.0.0/16' 'defaultBlockSize: 24'
+  run kubectl get berth -o name
+  expect subnetpool.plexaubnet.io/office workqueue.live.berth.dev/housekeeping
+  run kubectl get subnetpool office -o 'jsonpath={.spec.strategy}'
+  [ "$output" = Linear ]
+}
+
+@test "apply creates, leaves alone what is the same, and configures what changed" {
+  run apply_pool office 10.20.0.0/16
+  [ "$output" = 'subnetpool.plexaubnet.io/office created' ]
+  run apply_pool office 10.20.0.0/16
+  [ "$output" = 'subnetpool.plexaubnet.io/office unchanged' ]
+  run apply_pool office 10.20.0.0/16 '{"defaultBlockSize": 26}'
+  [ "$output" = 'subnetpool.plexaubnet.io/office configured' ]
+  run kubectl get subnetpool office -o 'jsonpath={.spec.defaultBlockSize} {.metadata.generation}'
+  [ "$output" = '26 2' ]
+  run apply_pool office 10.20.0.0/16
+  [ "$output" = 'subnetpool.plexaubnet.io/office configured' ]
+}
+
+@test "apply --server-side is refused with what to do instead" {
+  run kubectl apply --server-side -f <(pool office 10.20.0.0/16)
+  [ "$status" = 1 ]
+  expect 'the API server in memory keeps no managed fields: apply without --server-side'
+}
+
+@test "a manifest with a mistake is refused, with the field and what was meant" {
+  run kubectl apply -f "$root/docs/examples/pool-refused.yaml"
+  [ "$status" = 1 ]
+  [ "$output" = 'The SubnetPool "typo" is invalid: spec.cidr: Invalid value: "10.20.0.5/16": host bits are set; the canonical form is "10.20.0.0/16"' ]
+}
+
+@test "a field that the schema does not know is refused, and so is a wrong type" {
+  run apply_pool office 10.20.0.0/16 '{"colour": "red"}'
+  [ "$status" -ne 0 ]
+  expect 'unknown field "spec.colour"'
+  run apply_pool office 10.20.0.0/16 '{"strategy": "Best"}'
+  [ "$status" -ne 0 ]
+  expect 'spec.strategy: Unsupported value: "Best"'
+}
+
+@test "patch, label and annotate" {
+  apply_pool office 10.20.0.0/16
+  kubectl patch subnetpool office --type=merge -p '{"spec":{"defaultBlockSize":27}}'
+  kubectl patch subnetpool office --type=json -p '[{"op":"replace","path":"/spec/strategy","value":"Buddy"}]'
+  kubectl label subnetpool office team=network
+  kubectl annotate subnetpool office note='hello there'
+  run kubectl get subnetpools -l team=network -o 'jsonpath={.items[0].spec}'
+  expect_json '.defaultBlockSize' 27
+  expect_json '.strategy' Buddy
+  kubectl label subnetpool office team-
+  run kubectl get subnetpools -l team=network
+  expect 'No resources found'
+}
+
+@test "an edit without a change and one with" {
+  apply_pool office 10.20.0.0/16
+  run env EDITOR=true kubectl edit subnetpool office
+  expect 'Edit cancelled, no changes made.'
+  run env EDITOR='sed -i s/Linear/Buddy/' kubectl edit subnetpool office
+  expect 'subnetpool.plexaubnet.io/office edited'
+}
+
+@test "get -w follows a pool from its creation to its end" {
+  kubectl get subnetpools -w --output-watch-events >"$BATS_TEST_TMPDIR/watch" 3>&- &
+  watcher=$!
+  pool first 10.1.0.0/16 | kubectl create -f -
+  eventually 10 grep -q 'ADDED .*first' "$BATS_TEST_TMPDIR/watch"
+  kubectl label subnetpool first a=b
+  kubectl delete subnetpool first
+  eventually 10 grep -q 'DELETED .*first' "$BATS_TEST_TMPDIR/watch"
+  kill "$watcher"
+  wait "$watcher" || :
+  grep -q 'MODIFIED .*first .*10.1.0.0/16' "$BATS_TEST_TMPDIR/watch"
+}
+
+@test "wait for a field and for the end" {
+  apply_pool office 10.20.0.0/16
+  kubectl wait subnetpool/office --for=jsonpath='{.spec.defaultBlockSize}'=24 --timeout=10s
+  kubectl wait subnetpool/office --for=delete --timeout=30s 3>&- &
+  waiter=$!
+  kubectl delete subnetpool office
+  wait "$waiter"
+}
+
+@test "delete waits for finalizers, and a name that is not there is NotFound" {
+  apply_pool held 10.20.0.0/16
+  kubectl patch subnetpool held --type=merge -p '{"metadata":{"finalizers":["example.com/hold"]}}'
+  run kubectl delete subnetpool held --timeout=1s
+  [ "$status" -ne 0 ]
+  [ -n "$(kubectl get subnetpool held -o 'jsonpath={.metadata.deletionTimestamp}')" ]
+  kubectl patch subnetpool held --type=json -p '[{"op":"remove","path":"/metadata/finalizers"}]'
+  run kubectl get subnetpool held
+  [ "$status" -ne 0 ]
+  expect 'Error from server (NotFound): subnetpools.plexaubnet.io "held" not found'
+}
+
+@test "describe shows fields and events" {
+  apply_pool office 10.20.0.0/16
+  run kubectl describe subnetpool office
+  [ "$status" = 0 ]
+  expect 'Name:         office' 'Cidr:' '10.20.0.0/16' 'Events:' '<none>'
+  uid=$(kubectl get subnetpool office -o 'jsonpath={.metadata.uid}')
+  kubectl create -f - <<END
+{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "office.1", "namespace": "default"}, "type": "Normal", "reason": "Surveyed", "message": "all is well",
+ "involvedObject": {"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPool", "name": "office", "namespace": "default", "uid": "$uid"}}
+END
+  run kubectl describe subnetpool office
+  expect Surveyed 'all is well'
+  kubectl delete event office.1
+}
+
+@test "explain has words for the fields" {
+  run kubectl explain subnetpools
+  [ "$status" = 0 ]
+  expect 'GROUP:      plexaubnet.io' 'KIND:       SubnetPool' 'range of addresses' spec
+  run kubectl explain subnetpools.spec.strategy
+  expect 'How a block is chosen' Linear Buddy
+  run kubectl explain workqueues.status --recursive
+  expect live.berth.dev depth
+}
+
+@test "work queues: table, wide, watch" {
+  run kubectl get workqueues -o wide
+  [ "$status" = 0 ]
+  expect NAME DEPTH ADDS DELAYED housekeeping
+  watch_lines 60 2 kubectl get workqueues housekeeping -w --no-headers
+}
+
+@test "a namespace, with pools in it, comes and goes" {
+  run kubectl create namespace lab
+  expect 'kubectl create -f -'
+  kubectl create namespace lab --dry-run=client -o json | kubectl create -f -
+  NS=lab apply_pool inside 10.20.0.0/16
+  kubectl delete namespace lab --timeout=20s
+  run kubectl get subnetpools -n lab
+  expect 'No resources found'
+}
+
+@test "what an owner owned goes with it" {
+  apply_pool owner 10.20.0.0/16
+  uid=$(kubectl get subnetpool owner -o 'jsonpath={.metadata.uid}')
+  kubectl create -f - <<END
+{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owned", "namespace": "default", "ownerReferences": [
+  {"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPool", "name": "owner", "uid": "$uid"}]}}
+END
+  kubectl delete subnetpool owner
+  kubectl wait configmap/owned --for=delete --timeout=10s
+}
+
+@test "without the token nobody is anybody" {
+  server=$(kubectl config view -o 'jsonpath={.clusters[0].cluster.server}')
+  http -k "$server/apis/plexaubnet.io/v1alpha1/subnetpools"
+  expect_code 401
+  expect_json .reason Unauthorized
+  http -K "$DEMO/state/curl" "$server/apis/plexaubnet.io/v1alpha1/subnetpools"
+  expect_code 200
+}
