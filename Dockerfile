@@ -2,8 +2,8 @@
 ARG BASE=debian:forky-slim
 
 FROM ${BASE} AS build
-# The database, cache and compression libraries are there because Drogon's CMake package asks for them; GoogleTest, RapidCheck and
-# Google Benchmark because CMake configures the tests, which are not built here.
+# The database, cache and compression libraries are there because Drogon's CMake package asks for them; GoogleTest and RapidCheck
+# because CMake configures the tests, which are not built here.
 RUN apt-get update -q \
     && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends \
         cmake g++ mold ninja-build \
