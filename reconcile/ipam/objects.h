@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/api.h"
+#include "kube/error.h"
+#include "kube/events.h"
+#include "kube/json_view.h"
+#include "reconcile/ipam/cidr.h"
+
+// The four kinds of plexaubnet.io/v1alpha1: of each object what the reconcilers go by.
+namespace berth::ipam {
+
+inline constexpr std::string_view kGroup = "plexaubnet.io";
+inline constexpr std::string_view kVersion = "v1alpha1";
+inline constexpr std::string_view kApiVersion = "plexaubnet.io/v1alpha1";
+
+inline constexpr kube::Resource kPools{kGroup, kVersion, "subnetpools", "SubnetPool"};
+inline constexpr kube::Resource kSubnets{kGroup, kVersion, "subnets", "Subnet"};
+inline constexpr kube::Resource kClaims{kGroup, kVersion, "subnetclaims", "SubnetClaim"};
+inline constexpr kube::Resource kPoolClaims{kGroup, kVersion, "subnetpoolclaims",
+                                            "SubnetPoolClaim"};
+
+// The names the ancestor gave them: what it left behind is Berth's to finish.
+inline constexpr std::string_view kFinalizer = "ipam.plexaubnet.io/finalizer";
+inline constexpr std::string_view kMadeByLabel = "plexaubnet.io/ipam";
+inline constexpr std::string_view kParentLabel = "plexaubnet.io/parent";
+inline constexpr std::string_view kStampAnnotation = "ipam.plexaubnet.io/allocation";
+// On a pool in use: its deletion is allowed, and takes its Subnets along.
+inline constexpr std::string_view kAllowDeleteAnnotation = "ipam.plexaubnet.io/allow-delete";
+
+struct Identity {
+  std::string ns;
+  std::string name;
+  std::string uid;
+  std::string version;
+  std::int64_t generation = 0;
+  std::int64_t created = 0;   // Unix seconds
+  std::int64_t deleting = 0;  // since when; 0 when it is not
+  bool finalizer = false;     // ours is among its finalizers
+  std::vector<std::string> other_finalizers;
+
+  static Identity From(kube::JsonView object);
+  std::string Key() const { return ns + "/" + name; }
+  kube::ObjectReference Reference(const kube::Resource& resource) const;
+};
+
+// The key of another object of the namespace that a key is in.
+std::string KeyBeside(std::string_view key, std::string_view name);
+// "ns/name" taken apart.
+std::pair<std::string_view, std::string_view> SplitKey(std::string_view key);
+
+struct Pool {
+  Identity id;
+  std::string cidr;  // as written
+  std::string parent;
+  std::string strategy;
+  std::optional<int> default_block;
+  std::optional<int> min_block;
+  std::optional<int> max_block;
+  std::vector<std::string> excluded;
+  std::map<std::string, std::string, std::less<>> pre_allocations;  // by the claim's name
+  std::int64_t grace_seconds = 0;
+  bool allow_delete = false;
+  std::string owner_uid;  // of the SubnetPoolClaim that it was made for
+  std::string status;     // JSON; as it is written now
+
+  static kube::Result<Pool> From(kube::JsonView object);
+};
+
+enum class SubnetPhase : std::uint8_t { kNone, kPending, kAllocated, kFailed };
+std::string_view Name(SubnetPhase phase);
+
+// There may be very many: small.
+struct Subnet {
+  Identity id;
+  std::string pool;
+  std::optional<Cidr> cidr;  // none when it is not canonical
+  std::string cluster;
+  std::string claim_name;
+  std::string claim_uid;
+  SubnetPhase phase = SubnetPhase::kNone;
+  bool has_allocated_at = false;
+  std::string message;
+
+  static kube::Result<Subnet> From(kube::JsonView object);
+  std::string PoolKey() const { return KeyBeside(id.ns + "/", pool); }
+};
+
+struct Claim {
+  Identity id;
+  std::string pool;
+  std::string cluster;
+  std::optional<int> block_size;
+  std::string requested;   // as written; empty for none
+  std::string stamp;       // the annotation's value
+  std::string owner_name;  // of the SubnetPoolClaim that it was made for
+  std::string phase;
+  std::string allocated;  // as written in its status
+  std::string message;
+  std::int64_t observed = 0;
+  std::string conditions;  // JSON
+
+  static kube::Result<Claim> From(kube::JsonView object);
+  std::string PoolKey() const { return KeyBeside(id.ns + "/", pool); }
+  bool Bound() const { return phase == "Bound"; }
+};
+
+struct PoolClaim {
+  Identity id;
+  std::string parent;
+  int block_size = 0;
+  bool allow_delete = false;
+  std::string phase;
+  std::string bound_pool;
+  std::string message;
+  std::int64_t observed = 0;
+  std::string conditions;  // JSON
+
+  static kube::Result<PoolClaim> From(kube::JsonView object);
+};
+
+// The name of the Subnet of a block: "<pool>-10-0-0-0-24"; over 63 characters cut, with a hash of
+// the whole.
+std::string SubnetName(std::string_view pool, const Cidr& block);
+// The names of what is made for a SubnetPoolClaim, the same at every try.
+std::string ChildPoolName(const Identity& pool_claim);
+std::string ChildClaimName(const Identity& pool_claim);
+
+// 64 bits that stand for a text: a uid, a clusterID. Never 0.
+std::uint64_t Fingerprint(std::string_view text);
+
+}  // namespace berth::ipam

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <prometheus/registry.h>
+
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/executor.h"
+#include "async/task.h"
+#include "kube/transport.h"
+#include "reconcile/ipam/objects.h"
+#include "reconcile/ipam/space.h"
+#include "reconcile/runtime/controller.h"
+
+namespace berth::ipam {
+
+// Subnet IPAM, whole: caches of the four kinds and the spaces that follow from them, always; the
+// reconcilers while this replica leads. On the control thread.
+class System {
+ public:
+  struct Options {
+    std::string lease_namespace = "default";
+    std::string lease_name = "berth";
+    std::string identity;                      // of this process and no other
+    bool elect = true;                         // or lead from the start, alone
+    std::string stamp_key;                     // signs allocation stamps; the same for all replicas
+    prometheus::Registry* registry = nullptr;  // for the metrics, none without one
+  };
+
+  System(async::Executor& executor, kube::Transport& transport, Options options);
+  ~System();
+  System(const System&) = delete;
+  System& operator=(const System&) = delete;
+
+  // Gives the lease back after an orderly end of the work.
+  async::Task<void> Stop();
+
+  // The caches have the whole state: space() is to be relied on.
+  bool synced() const;
+  bool leading() const;
+  const Space& space() const;
+  const Claim* FindClaim(const std::string& key) const;
+  const PoolClaim* FindPoolClaim(const std::string& key) const;
+  // The Subnets of a pool in the order of their addresses, at most `most`.
+  std::vector<const Subnet*> SubnetsOf(const std::string& pool, std::size_t most) const;
+
+  // A block for a claim that is being created, as the value of its stamp annotation; none when this
+  // replica does not lead, or has none to give: the claim is then told by its status. Never in a
+  // dry run. `claim` has no uid yet.
+  std::optional<std::string> Stamp(const Claim& claim);
+
+  // Puts a pool's figures up for recounting; false when there is no such pool.
+  bool Recalculate(const std::string& ns, const std::string& pool);
+
+  // Pools whose figures have changed since the last call, for who shows them.
+  std::vector<std::string> TakeDirty();
+
+  // The controllers while leading, none otherwise.
+  std::vector<const runtime::Controller*> controllers() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace berth::ipam
