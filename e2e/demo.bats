@@ -23,7 +23,7 @@ apply_pool() { pool "$@" | kubectl apply -f -; }
 @test "api-resources lists the CRDs, the aggregated API and what every cluster has" {
   run kubectl api-resources
   [ "$status" = 0 ]
-  expect 'plexaubnet.io/v1alpha1' SubnetPool live.berth.dev/v1alpha1 WorkQueue ConfigMap
+  expect 'plexaubnet.io/v1alpha1' SubnetPool SubnetClaim SubnetPoolClaim live.berth.dev/v1alpha1 WorkQueue ConfigMap
 }
 
 @test "get shows the CRD's columns" {
@@ -31,7 +31,7 @@ apply_pool() { pool "$@" | kubectl apply -f -; }
   run kubectl get subnetpools
   [ "$status" = 0 ]
   [[ ${lines[0]} =~ ^NAME\ +CIDR\ +STRATEGY\ +ALLOCATED\ +AGE$ ]]
-  [[ ${lines[1]} =~ ^office\ +10.20.0.0/16\ +Linear\ +[0-9]+s$ ]]
+  [[ ${lines[1]} =~ ^office\ +10.20.0.0/16\ +Linear\ +(0\ +)?[0-9]+s$ ]]
   run kubectl get subnetpools -A --show-labels
   expect NAMESPACE default LABELS
 }

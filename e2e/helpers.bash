@@ -71,12 +71,17 @@ expect_code() { [ "$code" = "$1" ] || fail "expected HTTP $1, got $code (curl: $
 # direct PATH CURL_ARGUMENT...: a request to the server itself, past the API server.
 direct() { http --cacert "$E2E_DIR/berth/ca.crt" "https://127.0.0.1:$E2E_API_PORT$1" "${@:2}"; }
 
-# through PATH CURL_ARGUMENT...: a request to the API server as the cluster's administrator.
-through() {
+# The administrator's certificate and key, as files client-certificate and client-key of the test.
+client_files() {
   local part
   for part in certificate key; do
     kubectl config view --raw -o "jsonpath={.users[0].user.client-$part-data}" | base64 -d >"$BATS_TEST_TMPDIR/client-$part"
   done
+}
+
+# through PATH CURL_ARGUMENT...: a request to the API server as the cluster's administrator.
+through() {
+  client_files
   http --cacert "$E2E_CA" --cert "$BATS_TEST_TMPDIR/client-certificate" --key "$BATS_TEST_TMPDIR/client-key" "$E2E_SERVER$1" "${@:2}"
 }
 

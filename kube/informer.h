@@ -37,6 +37,7 @@ class Informer : private Reflector::Sink {
     std::function<void(const std::string& key, const T& now)> on_add;
     std::function<void(const std::string& key, const T& before, const T& now)> on_update;
     std::function<void(const std::string& key, const T& last)> on_delete;
+    std::function<void()> on_whole = nullptr;  // a whole state has been taken over
   };
   // The values that an object is found under.
   using IndexBy = std::function<std::vector<std::string>(const T&)>;
@@ -58,6 +59,10 @@ class Informer : private Reflector::Sink {
 
   // Follows the API server from now on, until the informer is destroyed.
   void Start() { running_ = async::Start(reflector_.Run()); }
+
+  // Reads the whole state again, now; see Reflector::Refresh. `on_whole` of handlers tells of it.
+  void Refresh() { reflector_.Refresh(); }
+  bool fresh() const { return reflector_.fresh(); }
 
   // The whole state was seen once, and all handlers have been told.
   bool HasSynced() const { return reflector_.status().synced; }
@@ -116,6 +121,9 @@ class Informer : private Reflector::Sink {
     }
     std::ranges::sort(gone);
     for (const std::string& key : gone) Drop(key);
+    for (const Handler& handler : handlers_) {
+      if (handler.on_whole) handler.on_whole();
+    }
   }
 
   void Put(JsonView view) override {

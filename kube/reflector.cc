@@ -73,7 +73,7 @@ async::Task<void> Reflector::Run() {
     }
     const auto began = executor_.Now();
     co_await Follow();
-    if (executor_.Now() - began < kShortWatch) {
+    if (renewal_ != Renewal::kWanted && executor_.Now() - began < kShortWatch) {
       co_await WaitAfter(Error{ErrorClass::kRetry, {}, "the listed version is gone already"});
     }
   }
@@ -82,6 +82,7 @@ async::Task<void> Reflector::Run() {
 // True when the sink has the whole state. What a stream brought after it is in the sink, too.
 async::Task<bool> Reflector::Relist() {
   ++status_.relists;
+  if (renewal_ == Renewal::kWanted) renewal_ = Renewal::kUnderWay;
   sink_.BeginReplace();
   if (options_.stream_list && !stream_refused_) {
     const bool done = co_await StreamList();
@@ -96,6 +97,7 @@ async::Task<bool> Reflector::StreamList() {
   const auto began = executor_.Now();
   const auto ended = co_await OpenWatch(
       "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=");
+  if (renewal_ == Renewal::kWanted) co_return false;
   if (phase_ == Phase::kFollowing) {
     co_await Rest(began, ended);
     co_return true;
@@ -123,11 +125,22 @@ async::Task<bool> Reflector::ListPages() {
       co_return false;
     }
   } while (!continue_token.empty());
-  sink_.EndReplace();
-  status_.synced = true;
-  status_.failures = 0;
   phase_ = Phase::kFollowing;
+  TakeWhole();
   co_return true;
+}
+
+void Reflector::TakeWhole() {
+  status_.failures = 0;
+  // Before the sink's listeners ask.
+  status_.synced = true;
+  if (renewal_ == Renewal::kUnderWay) renewal_ = Renewal::kNone;
+  sink_.EndReplace();
+}
+
+void Reflector::Refresh() {
+  renewal_ = Renewal::kWanted;
+  if (status_.watching && !ending_) Fail({ErrorClass::kRetry, {}, "a fresh state is wanted"});
 }
 
 Result<void> Reflector::TakePage(std::string_view body, std::string& continue_token) {
@@ -143,11 +156,12 @@ Result<void> Reflector::TakePage(std::string_view body, std::string& continue_to
 
 // Watches from the present version on, again and again, until that version is gone.
 async::Task<void> Reflector::Follow() {
-  while (phase_ != Phase::kExpired) {
+  while (phase_ != Phase::kExpired && renewal_ != Renewal::kWanted) {
     phase_ = Phase::kFollowing;
     const auto began = executor_.Now();
     const auto ended = co_await OpenWatch("resourceVersion=" + status_.version);
     if (phase_ == Phase::kExpired || (!ended && IsExpired(ended.error()))) break;
+    if (renewal_ == Renewal::kWanted) break;
     co_await Rest(began, ended);
   }
 }
@@ -226,9 +240,7 @@ void Reflector::TakeBookmark(JsonView object) {
     if (!object["metadata"]["annotations"][kInitialEventsEnd].exists()) return;
     phase_ = Phase::kFollowing;
     status_.version = version;
-    status_.failures = 0;
-    sink_.EndReplace();
-    status_.synced = true;
+    TakeWhole();
   } else if (IsAfter(version, status_.version)) {
     status_.version = version;
   }

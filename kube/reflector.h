@@ -58,10 +58,16 @@ class Reflector {
   // Never ends by itself; destroying the task ends it.
   async::Task<void> Run();
 
+  // Asks for the whole state again, now. fresh() is true once the sink has a state that the server
+  // had after this call: what others wrote before it is in there, however far behind the watch was.
+  void Refresh();
+  bool fresh() const { return status_.synced && renewal_ == Renewal::kNone; }
+
   const Status& status() const { return status_; }
 
  private:
   enum class Phase { kInitial, kFollowing, kExpired };
+  enum class Renewal { kNone, kWanted, kUnderWay };
 
   async::Task<bool> Relist();
   async::Task<bool> StreamList();
@@ -77,6 +83,7 @@ class Reflector {
   void TakeChange(std::string_view type, JsonView object);
   void TakeBookmark(JsonView object);
   void TakeError(JsonView status);
+  void TakeWhole();
   void Fail(Error error);
 
   std::string Query(std::string more) const;
@@ -93,6 +100,7 @@ class Reflector {
   std::function<void(Result<void>)> end_;
   async::Handle ending_;
   bool stream_refused_ = false;
+  Renewal renewal_ = Renewal::kNone;
 };
 
 }  // namespace berth::kube

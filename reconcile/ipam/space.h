@@ -50,14 +50,13 @@ class Space {
  public:
   struct PoolState {
     Pool pool;
-    std::optional<PoolRules> rules;          // none when the spec is not valid
-    std::optional<PoolProblem> problem;      // none when it gives out blocks
-    std::unique_ptr<Allocator> space;        // none without valid rules
-    std::set<std::string> children;          // keys of pools that name it their parent
-    std::map<std::string, Subnet> unplaced;  // Subnets of it that hold no block, by key
-    async::TimePoint changed{};              // when its figures last changed
-    async::TimePoint reported{};             // `changed` as of the last status written
-    bool dirty = true;                       // figures changed since TakeDirty
+    std::optional<PoolRules> rules;           // none when the spec is not valid
+    std::optional<PoolProblem> problem;       // none when it gives out blocks
+    std::unique_ptr<Allocator> space;         // none without valid rules
+    std::set<std::string> children;           // keys of pools that name it their parent
+    std::map<std::string, Subnet> unplaced;   // Subnets of it that hold no block, by key
+    std::map<Address, std::string> child_at;  // the children within its range, by first address
+    async::TimePoint changed{};               // when its figures last changed
   };
 
   struct Callbacks {
@@ -68,17 +67,20 @@ class Space {
 
   Space(async::Executor& executor, Callbacks callbacks);
 
-  // Everything anew, from what the API server has. O(n log n).
-  void Rebuild(const std::vector<const Pool*>& pools, const std::vector<const Subnet*>& subnets);
+  // Everything anew, from what the API server has. Nothing is called back. O(n log n).
+  void Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets);
 
-  // Facts. O(log n) each; a change of a pool's range O(its holds).
+  // Facts. O(log n) for a Subnet; for a pool O(pools of its namespace), and when its range or its
+  // exclusions have changed O(its holds).
   void PutPool(const Pool& pool);
   void RemovePool(const std::string& key);
   void PutSubnet(const Subnet& subnet);
   void RemoveSubnet(const Subnet& subnet);
 
   const PoolState* Find(const std::string& pool) const;
-  void ForEach(const std::function<void(const std::string& key, const PoolState&)>& visit) const;
+  const std::map<std::string, PoolState>& pools() const { return pools_; }
+  // Whether anything depends on the pool: Subnets, children, blocks given out a moment ago.
+  bool InUse(const std::string& pool) const;
 
   // What a Subnet's status should say: the block is its own, or why not.
   struct Placement {
@@ -87,35 +89,33 @@ class Space {
   };
   Placement PlacementOf(const Subnet& subnet) const;
 
-  // The block that a cluster holds in a pool.
+  // The block that a cluster holds in a pool: the claim's own, where it has one, or another's.
   struct Binding {
-    Owner subnet = 0;  // Fingerprint of its uid
+    Owner subnet = 0;  // Fingerprint of its uid; 0 while it is being made
     Owner claim = 0;   // of its claim's; 0 for none
     Cidr block;
   };
-  const Binding* BindingOf(const std::string& pool, std::string_view cluster) const;
+  const Binding* BindingOf(const std::string& pool, std::string_view cluster, Owner claim) const;
 
   // Holds a block for who will make a Subnet of it: it stays held until that Subnet is seen or
   // Abandon is called. The same wish again gives the same block.
   std::expected<Cidr, Denial> Assign(const std::string& pool, const Wish& wish);
   // Whether Assign would do, without doing it. For admission.
   std::expected<void, Denial> Check(const std::string& pool, const Wish& wish) const;
-  // Gives a block back that no Subnet came of.
-  void Abandon(const std::string& pool, Owner owner);
-  // A block for an object that may never arrive: given back at `until`, unless somebody Assigns
-  // with this token first (the owner of the reservation).
+  // The block held for `owner` that no Subnet has come of yet.
+  std::optional<Cidr> AssignmentOf(Owner owner) const;
+  // Gives it back.
+  void Abandon(Owner owner);
+
+  // A block for an object that may never arrive: given back at `until`, unless it is redeemed.
   std::expected<Cidr, Denial> Reserve(const std::string& pool, const Wish& wish,
                                       async::TimePoint until);
-  // A reservation becomes the assignment of `wish.owner`; when it is gone, the block is taken if it
-  // is free.
+  // The reservation of `token` becomes the assignment of `wish.owner`; when it is gone, the block
+  // is taken if it is free.
   std::expected<Cidr, Denial> Redeem(const std::string& pool, Owner token, const Cidr& block,
-                                     const Wish& wish);
+                                     Wish wish);
   // Ends reservations whose time has come; when the next one's does.
   std::optional<async::TimePoint> Expire();
-
-  // Keys of pools whose figures have changed since the last call.
-  std::vector<std::string> TakeDirty();
-  void MarkReported(const std::string& pool, async::TimePoint changed);
 
  private:
   struct Pending {  // an assignment or a reservation
@@ -124,9 +124,40 @@ class Space {
     std::string cluster;
     bool reservation = false;
   };
-  using ClusterKey = std::uint64_t;
 
-  // ...
+  PoolState* Mutable(const std::string& pool);
+  void SetRules(const std::string& key, PoolState& state);
+  void Join(const std::string& key, const PoolState& state);
+  void Leave(const std::string& key, const PoolState& state);
+  void AdoptChildren(const std::string& key, PoolState& state);
+  void Evaluate(std::string_view ns);
+  std::optional<PoolProblem> ProblemOf(const std::string& key, const PoolState& state) const;
+  std::optional<PoolProblem> ParentProblem(const std::string& key, const PoolState& state) const;
+  bool IsAncestor(const std::string& ancestor, const std::string& key) const;
+
+  bool Place(const std::string& pool, PoolState& state, const Subnet& subnet);
+  bool Evict(PoolState& state, const Cidr& block);
+  void PlaceWaiting(const std::string& pool, PoolState& state);
+  void PlaceChild(PoolState& parent, const std::string& child);
+  void PlaceChildren(PoolState& parent, const Cidr& within);
+  void Bind(const std::string& pool, const Subnet& subnet);
+  void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);
+  void Freed(const std::string& pool, PoolState& state, const Cidr& block);
+  void Changed(const std::string& pool, PoolState& state);
+
+  std::expected<PoolState*, Denial> Giving(const std::string& pool);
+  std::optional<Denial> ClusterDenial(const std::string& pool, const Wish& wish) const;
+  static std::optional<Cidr> ExactOf(const PoolState& state, const Wish& wish);
+  std::expected<Cidr, Denial> Take(const std::string& pool, PoolState& state, const Wish& wish);
+  Denial Explain(const PoolState& state, Refusal refusal, const Wish& wish) const;
+
+  async::Executor& executor_;
+  const Callbacks callbacks_;
+  std::map<std::string, PoolState> pools_;                         // by key
+  std::map<std::string, std::map<std::string, Subnet>> homeless_;  // by pool: it does not exist
+  std::unordered_multimap<std::uint64_t, Binding> bindings_;       // by pool and cluster
+  std::unordered_map<Owner, Pending> pending_;
+  std::set<std::string> reserving_;  // pools with reservations
 };
 
 }  // namespace berth::ipam

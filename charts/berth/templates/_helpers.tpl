@@ -51,20 +51,22 @@ subjects:
 {{- end -}}
 
 {{/*
-What both webhooks share: how to reach the server, what is matched.
-Argument: dict "root" $ "path" "/…"
+One webhook: its name, how to reach the server, what is matched.
+Argument: dict "root" $ "verb" "mutate" or "validate" "resource" "subnetpools" "operations" (list "CREATE" …)
 */}}
 {{- define "berth.webhook" -}}
 {{- $v := .root.Values -}}
+{{- $path := printf "/%s/plexaubnet.io/%s" .verb .resource -}}
+name: {{ .verb }}.{{ .resource }}.plexaubnet.io
 clientConfig:
   {{- if $v.external.enabled }}
   {{- $host := ternary (printf "[%s]" $v.external.address) $v.external.address (contains ":" $v.external.address) }}
-  url: {{ printf "https://%s:%d%s" $host (int $v.external.webhookPort) .path | quote }}
+  url: {{ printf "https://%s:%d%s" $host (int $v.external.webhookPort) $path | quote }}
   {{- else }}
   service:
     name: {{ include "berth.fullname" .root }}-webhook
     namespace: {{ .root.Release.Namespace }}
-    path: {{ .path }}
+    path: {{ $path }}
     port: 443
   {{- end }}
   {{- with include "berth.caBundle" .root }}
@@ -73,8 +75,8 @@ clientConfig:
 rules:
   - apiGroups: [plexaubnet.io]
     apiVersions: [v1alpha1]
-    operations: [CREATE, UPDATE]
-    resources: [subnetpools]
+    operations: [{{ join ", " .operations }}]
+    resources: [{{ .resource }}]
     scope: Namespaced
 namespaceSelector:
   matchExpressions:
@@ -90,6 +92,10 @@ matchConditions:
 matchPolicy: Equivalent
 failurePolicy: {{ $v.webhooks.failurePolicy }}
 timeoutSeconds: {{ $v.webhooks.timeoutSeconds }}
-sideEffects: None
+# Mutating a claim reserves its block, for a while and not in a dry run.
+sideEffects: {{ ternary "NoneOnDryRun" "None" (and (eq .verb "mutate") (eq .resource "subnetclaims")) }}
+{{- if eq .verb "mutate" }}
+reinvocationPolicy: Never
+{{- end }}
 admissionReviewVersions: [v1]
 {{- end -}}

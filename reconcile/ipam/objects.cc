@@ -1,0 +1,215 @@
+#include "reconcile/ipam/objects.h"
+
+#include <algorithm>
+#include <chrono>
+#include <format>
+#include <sstream>
+
+namespace berth::ipam {
+namespace {
+
+std::string Text(kube::JsonView view) { return std::string(view.StringOr("")); }
+
+std::optional<int> Prefix(kube::JsonView view) {
+  const auto number = view.Int();
+  if (!number || *number < 0 || *number > 128) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+// Of "2026-01-02T03:04:05Z"; 0 when it is none.
+std::int64_t UnixSeconds(std::string_view time) {
+  int year = 0;
+  unsigned month = 0;
+  unsigned day = 0;
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+  // NOLINTNEXTLINE(cert-err34-c): the count says whether all were numbers
+  if (std::sscanf(std::string(time).c_str(), "%d-%u-%uT%d:%d:%d", &year, &month, &day, &hour,
+                  &minute, &second) != 6) {
+    return 0;
+  }
+  const std::chrono::sys_days date = std::chrono::year(year) / std::chrono::month(month) / day;
+  return std::chrono::duration_cast<std::chrono::seconds>(date.time_since_epoch()).count() +
+         hour * 3600 + minute * 60 + second;
+}
+
+bool IsTrue(kube::JsonView annotation) { return annotation.StringOr("") == "true"; }
+
+// The controller among the owners, if it is of this kind.
+kube::JsonView OwnerOf(kube::JsonView object, std::string_view kind) {
+  kube::JsonView owner;
+  object["metadata"]["ownerReferences"].ForEachItem([&](kube::JsonView reference) {
+    if (reference["kind"].StringOr("") == kind) owner = reference;
+  });
+  return owner;
+}
+
+std::string Shortened(std::string name) {
+  constexpr std::size_t kLongest = 63;
+  if (name.size() <= kLongest) return name;
+  const std::string hash = std::format("-{:016x}", Fingerprint(name));
+  name.resize(kLongest - hash.size());
+  return name + hash;
+}
+
+}  // namespace
+
+std::string KeyBeside(std::string_view key, std::string_view name) {
+  return std::string(key.substr(0, key.find('/') + 1)).append(name);
+}
+
+std::pair<std::string_view, std::string_view> SplitKey(std::string_view key) {
+  const auto slash = key.find('/');
+  return {key.substr(0, slash), key.substr(slash + 1)};
+}
+
+Identity Identity::From(kube::JsonView object) {
+  const kube::JsonView metadata = object["metadata"];
+  Identity id{.ns = Text(metadata["namespace"]),
+              .name = Text(metadata["name"]),
+              .uid = Text(metadata["uid"]),
+              .version = Text(metadata["resourceVersion"]),
+              .generation = metadata["generation"].Int().value_or(0),
+              .created = UnixSeconds(metadata["creationTimestamp"].StringOr("")),
+              .deleting = 0,
+              .finalizer = false,
+              .other_finalizers = {}};
+  if (const auto since = metadata["deletionTimestamp"].String()) {
+    id.deleting = std::max<std::int64_t>(UnixSeconds(*since), 1);
+  }
+  metadata["finalizers"].ForEachItem([&](kube::JsonView finalizer) {
+    if (finalizer.StringOr("") == kFinalizer) {
+      id.finalizer = true;
+    } else {
+      id.other_finalizers.push_back(Text(finalizer));
+    }
+  });
+  return id;
+}
+
+kube::ObjectReference Identity::Reference(const kube::Resource& resource) const {
+  return {.api_version = std::string(kApiVersion),
+          .kind = std::string(resource.kind),
+          .ns = ns,
+          .name = name,
+          .uid = uid};
+}
+
+kube::Result<Pool> Pool::From(kube::JsonView object) {
+  const kube::JsonView spec = object["spec"];
+  const kube::JsonView metadata = object["metadata"];
+  Pool pool{
+      .id = Identity::From(object),
+      .cidr = Text(spec["cidr"]),
+      .parent = Text(spec["parentRef"]),
+      .strategy = Text(spec["strategy"]),
+      .default_block = Prefix(spec["defaultBlockSize"]),
+      .min_block = Prefix(spec["minBlockSize"]),
+      .max_block = Prefix(spec["maxBlockSize"]),
+      .excluded = {},
+      .pre_allocations = {},
+      .grace_seconds = std::max<std::int64_t>(spec["reuseGracePeriodSeconds"].Int().value_or(0), 0),
+      .allow_delete = IsTrue(metadata["annotations"][kAllowDeleteAnnotation]),
+      .owner_uid = Text(OwnerOf(object, kPoolClaims.kind)["uid"]),
+      .status = object["status"].ToJson()};
+  if (pool.parent.empty()) pool.parent = Text(metadata["labels"][kParentLabel]);
+  spec["excludedRanges"].ForEachItem(
+      [&](kube::JsonView range) { pool.excluded.push_back(Text(range)); });
+  spec["preAllocations"].ForEach([&](std::string_view claim, kube::JsonView block) {
+    pool.pre_allocations.emplace(claim, Text(block));
+  });
+  return pool;
+}
+
+std::string_view Name(SubnetPhase phase) {
+  switch (phase) {
+    case SubnetPhase::kPending:
+      return "Pending";
+    case SubnetPhase::kAllocated:
+      return "Allocated";
+    case SubnetPhase::kFailed:
+      return "Failed";
+    default:
+      return "";
+  }
+}
+
+kube::Result<Subnet> Subnet::From(kube::JsonView object) {
+  const kube::JsonView spec = object["spec"];
+  const kube::JsonView status = object["status"];
+  Subnet subnet{.id = Identity::From(object),
+                .pool = Text(spec["poolRef"]),
+                .cidr = std::nullopt,
+                .cluster = Text(spec["clusterID"]),
+                .claim_name = Text(spec["claimRef"]["name"]),
+                .claim_uid = Text(spec["claimRef"]["uid"]),
+                .phase = SubnetPhase::kNone,
+                .has_allocated_at = status["allocatedAt"].exists(),
+                .message = Text(status["message"])};
+  if (const auto cidr = Cidr::Parse(spec["cidr"].StringOr("")); cidr && cidr->IsCanonical()) {
+    subnet.cidr = *cidr;
+  }
+  const std::string_view phase = status["phase"].StringOr("");
+  for (const auto known : {SubnetPhase::kPending, SubnetPhase::kAllocated, SubnetPhase::kFailed}) {
+    if (phase == Name(known)) subnet.phase = known;
+  }
+  return subnet;
+}
+
+kube::Result<Claim> Claim::From(kube::JsonView object) {
+  const kube::JsonView spec = object["spec"];
+  const kube::JsonView status = object["status"];
+  return Claim{.id = Identity::From(object),
+               .pool = Text(spec["poolRef"]),
+               .cluster = Text(spec["clusterID"]),
+               .block_size = Prefix(spec["blockSize"]),
+               .requested = Text(spec["requestedCIDR"]),
+               .stamp = Text(object["metadata"]["annotations"][kStampAnnotation]),
+               .owner_name = Text(OwnerOf(object, kPoolClaims.kind)["name"]),
+               .phase = Text(status["phase"]),
+               .allocated = Text(status["allocatedCIDR"]),
+               .message = Text(status["message"]),
+               .observed = status["observedGeneration"].Int().value_or(0),
+               .conditions = status["conditions"].ToJson()};
+}
+
+kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {
+  const kube::JsonView spec = object["spec"];
+  const kube::JsonView status = object["status"];
+  return PoolClaim{
+      .id = Identity::From(object),
+      .parent = Text(spec["parentPoolRef"]),
+      .block_size = Prefix(spec["desiredBlockSize"]).value_or(0),
+      .allow_delete = IsTrue(object["metadata"]["annotations"][kAllowDeleteAnnotation]),
+      .phase = Text(status["phase"]),
+      .bound_pool = Text(status["boundPoolName"]),
+      .message = Text(status["message"]),
+      .observed = status["observedGeneration"].Int().value_or(0),
+      .conditions = status["conditions"].ToJson()};
+}
+
+std::string SubnetName(std::string_view pool, const Cidr& block) {
+  std::string address = block.ToString();
+  std::ranges::replace_if(address, [](char c) { return c == '.' || c == '/' || c == ':'; }, '-');
+  return Shortened(std::format("{}-{}", pool, address));
+}
+
+std::string ChildPoolName(const Identity& pool_claim) {
+  return Shortened(
+      std::format("{}-{:05x}", pool_claim.name, Fingerprint(pool_claim.uid) & 0xfffff));
+}
+
+std::string ChildClaimName(const Identity& pool_claim) { return ChildPoolName(pool_claim); }
+
+// FNV-1a: the same in every process and version, since names are made of it.
+std::uint64_t Fingerprint(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3;
+  }
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace berth::ipam

@@ -1,0 +1,741 @@
+#include "reconcile/ipam/space.h"
+
+#include <algorithm>
+#include <format>
+#include <tuple>
+#include <utility>
+
+namespace berth::ipam {
+namespace {
+
+constexpr int kMostGenerations = 64;
+constexpr std::size_t kMostExcluded = 4096;  // blocks that exclusions come to
+
+std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster) {
+  return Fingerprint(std::string(pool).append(1, '\n').append(cluster));
+}
+
+bool Contains(const Cidr& outer, const Cidr& inner) {
+  return outer.family() == inner.family() && outer.prefix() <= inner.prefix() &&
+         outer.First() <= inner.First() && inner.Last() <= outer.Last();
+}
+
+Denial NotReady(const Space::PoolState& state) {
+  return {"PoolNotReady", std::format("pool {} gives out no blocks: {}", state.pool.id.name,
+                                      state.problem->message)};
+}
+
+Denial NotFound(const std::string& pool) {
+  return {"PoolNotFound", std::format("there is no SubnetPool {}", SplitKey(pool).second)};
+}
+
+// The largest aligned blocks that a range of addresses consists of.
+std::vector<Cidr> Cover(Family family, Address first, Address last) {
+  std::vector<Cidr> blocks;
+  const int width = Width(family);
+  while (true) {
+    int prefix = width;
+    // As large as it is aligned and fits.
+    while (prefix > 0) {
+      const Cidr larger(family, first, prefix - 1);
+      if (!larger.IsCanonical() || larger.Last() > last) break;
+      --prefix;
+    }
+    const Cidr block(family, first, prefix);
+    blocks.push_back(block);
+    if (block.Last() >= last) return blocks;
+    first = block.Last() + 1;
+  }
+}
+
+std::expected<Address, std::string> ParseAddress(std::string_view text, Family& family) {
+  const bool ipv6 = text.contains(':');
+  const auto parsed = Cidr::Parse(std::string(text) + (ipv6 ? "/128" : "/32"));
+  if (!parsed) return std::unexpected(parsed.error());
+  family = parsed->family();
+  return parsed->address();
+}
+
+std::string Field(std::string_view field, std::string_view why) {
+  return std::format("{}: {}", field, why);
+}
+
+std::expected<void, std::string> AddExclusions(const Pool& pool, PoolRules& rules) {
+  const auto add = [&](const std::string& text,
+                       std::string_view field) -> std::expected<void, std::string> {
+    auto blocks = ParseRange(text);
+    if (!blocks) return std::unexpected(Field(field, blocks.error()));
+    for (const Cidr& block : *blocks) {
+      if (block.family() != rules.range.family()) {
+        return std::unexpected(Field(field, text + " is of the other address family"));
+      }
+    }
+    rules.excluded.insert(rules.excluded.end(), blocks->begin(), blocks->end());
+    if (rules.excluded.size() > kMostExcluded) {
+      return std::unexpected(Field(field, "too many ranges"));
+    }
+    return {};
+  };
+  for (const std::string& text : pool.excluded) {
+    if (auto added = add(text, "spec.excludedRanges"); !added) return added;
+  }
+  // Kept from everybody; who they are for takes them past the rules.
+  for (const auto& [claim, text] : pool.pre_allocations) {
+    if (auto added = add(text, "spec.preAllocations"); !added) return added;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::expected<std::vector<Cidr>, std::string> ParseRange(std::string_view text) {
+  const auto dash = text.find('-');
+  if (dash == std::string_view::npos) {
+    const auto block = Cidr::Parse(text);
+    if (!block) return std::unexpected(block.error());
+    return std::vector{block->Canonical()};
+  }
+  Family first_family{};
+  Family last_family{};
+  const auto first = ParseAddress(text.substr(0, dash), first_family);
+  if (!first) return std::unexpected(first.error());
+  const auto last = ParseAddress(text.substr(dash + 1), last_family);
+  if (!last) return std::unexpected(last.error());
+  if (first_family != last_family) {
+    return std::unexpected("the range begins in one address family and ends in the other");
+  }
+  if (*first > *last) return std::unexpected("the range ends before it begins");
+  return Cover(first_family, *first, *last);
+}
+
+std::expected<PoolRules, std::string> RulesOf(const Pool& pool) {
+  const auto range = Cidr::Parse(pool.cidr);
+  if (!range) return std::unexpected(Field("spec.cidr", range.error()));
+  const int width = Width(range->family());
+  const int usual = range->family() == Family::kIpv4 ? 24 : 64;
+  // What the ancestor's users wrote may have host bits; the range is meant.
+  PoolRules rules{.range = range->Canonical(),
+                  .strategy = pool.strategy == "Buddy" ? Strategy::kBuddy : Strategy::kLinear,
+                  .default_block = 0,
+                  .min_block = std::max(pool.min_block.value_or(0), range->prefix()),
+                  .max_block = pool.max_block.value_or(width),
+                  .excluded = {}};
+  if (rules.max_block > width) {
+    return std::unexpected(Field("spec.maxBlockSize", "longer than an address"));
+  }
+  if (rules.max_block < rules.min_block) {
+    return std::unexpected(
+        Field("spec.maxBlockSize", std::format("shorter than /{}", rules.min_block)));
+  }
+  rules.default_block =
+      std::clamp(pool.default_block.value_or(usual), rules.min_block, rules.max_block);
+  if (auto added = AddExclusions(pool, rules); !added) return std::unexpected(added.error());
+  return rules;
+}
+
+Space::Space(async::Executor& executor, Callbacks callbacks)
+    : executor_(executor), callbacks_(std::move(callbacks)) {}
+
+const Space::PoolState* Space::Find(const std::string& pool) const {
+  const auto found = pools_.find(pool);
+  return found == pools_.end() ? nullptr : &found->second;
+}
+
+Space::PoolState* Space::Mutable(const std::string& pool) {
+  const auto found = pools_.find(pool);
+  return found == pools_.end() ? nullptr : &found->second;
+}
+
+bool Space::InUse(const std::string& pool) const {
+  const PoolState* state = Find(pool);
+  if (!state) return false;
+  if (!state->children.empty() || !state->unplaced.empty()) return true;
+  return state->space &&
+         state->space->Count(Use::kSubnet) + state->space->Count(Use::kReserved) > 0;
+}
+
+void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets) {
+  pools_.clear();
+  homeless_.clear();
+  bindings_.clear();
+  pending_.clear();
+  reserving_.clear();
+  bindings_.reserve(subnets.size());
+  std::set<std::string_view> namespaces;
+  for (const Pool* pool : pools) {
+    const std::string key = pool->id.Key();
+    PoolState& state = pools_[key];
+    state.pool = *pool;
+    SetRules(key, state);
+    namespaces.insert(pool->id.ns);
+  }
+  for (const auto& [key, state] : pools_) Join(key, state);
+  // Who was told that a block is theirs keeps it; then the children; then whoever was first.
+  std::ranges::sort(subnets, {}, [](const Subnet* subnet) {
+    return std::tuple(subnet->phase != SubnetPhase::kAllocated, subnet->id.created,
+                      std::string_view(subnet->id.ns), std::string_view(subnet->id.name));
+  });
+  const auto put = [&](const Subnet& subnet) {
+    const std::string pool = subnet.PoolKey();
+    PoolState* state = Mutable(pool);
+    if (!state) {
+      homeless_[pool].insert_or_assign(subnet.id.Key(), subnet);
+    } else if (!Place(pool, *state, subnet)) {
+      state->unplaced.insert_or_assign(subnet.id.Key(), subnet);
+    }
+  };
+  auto next = subnets.begin();
+  for (; next != subnets.end() && (*next)->phase == SubnetPhase::kAllocated; ++next) put(**next);
+  for (auto& [key, state] : pools_) {
+    if (state.rules) PlaceChildren(state, state.rules->range);
+  }
+  for (; next != subnets.end(); ++next) put(**next);
+  for (auto& [key, state] : pools_) {
+    state.problem = ProblemOf(key, state);
+    state.changed = executor_.Now();
+  }
+}
+
+// What follows from a pool's spec alone.
+void Space::SetRules(const std::string& key, PoolState& state) {
+  auto rules = RulesOf(state.pool);
+  if (!rules) {
+    state.rules.reset();
+    return;  // what it held stays held
+  }
+  if (state.space) {
+    state.space->SetRules(*rules);
+  } else {
+    state.space = std::make_unique<Allocator>(*rules);
+  }
+  state.rules = std::move(*rules);
+  PlaceWaiting(key, state);
+}
+
+// Makes the pool known to its parent.
+void Space::Join(const std::string& key, const PoolState& state) {
+  if (state.pool.parent.empty()) return;
+  PoolState* parent = Mutable(KeyBeside(key, state.pool.parent));
+  if (!parent || parent == &state) return;
+  parent->children.insert(key);
+  if (!parent->rules || !state.rules || !Contains(parent->rules->range, state.rules->range)) return;
+  parent->child_at.insert_or_assign(state.rules->range.First(), key);
+}
+
+void Space::Leave(const std::string& key, const PoolState& state) {
+  const std::string parent_key = KeyBeside(key, state.pool.parent);
+  PoolState* parent = state.pool.parent.empty() ? nullptr : Mutable(parent_key);
+  if (!parent) return;
+  parent->children.erase(key);
+  std::erase_if(parent->child_at, [&](const auto& entry) { return entry.second == key; });
+  if (!parent->space || !state.rules) return;
+  const auto hold = parent->space->At(state.rules->range);
+  if (hold && hold->use == Use::kChild && hold->owner == Fingerprint(state.pool.id.uid)) {
+    parent->space->Release(state.rules->range);
+    Freed(parent_key, *parent, state.rules->range);
+  }
+  Changed(parent_key, *parent);
+}
+
+void Space::PutPool(const Pool& pool) {
+  const std::string key = pool.id.Key();
+  const std::string parent_key = KeyBeside(key, pool.parent);
+  auto [found, fresh] = pools_.try_emplace(key);
+  PoolState& state = found->second;
+  std::optional<PoolRules> after;
+  if (auto rules = RulesOf(pool)) after = std::move(*rules);
+  const bool ruled = fresh || state.rules != after;
+  const bool moved = state.pool.parent != pool.parent || state.pool.id.uid != pool.id.uid;
+  const bool news = ruled || moved || state.pool.id.generation != pool.id.generation ||
+                    state.pool.id.deleting != pool.id.deleting ||
+                    state.pool.allow_delete != pool.allow_delete;
+  if (!fresh && (moved || ruled)) Leave(key, state);
+  state.pool = pool;
+  if (!news) return;
+  if (fresh) {
+    if (auto waiting = homeless_.extract(key)) state.unplaced = std::move(waiting.mapped());
+  }
+  if (ruled) {
+    SetRules(key, state);
+    AdoptChildren(key, state);
+  }
+  if (moved || ruled) {
+    Join(key, state);
+    if (PoolState* parent = Mutable(parent_key); parent && parent != &state) {
+      PlaceChild(*parent, key);
+      Changed(parent_key, *parent);
+    }
+  }
+  Evaluate(pool.id.ns);
+  Changed(key, state);
+  if (ruled) callbacks_.on_room(key);
+}
+
+// Children that were there before their parent, or its present range.
+void Space::AdoptChildren(const std::string& key, PoolState& state) {
+  const std::string prefix = state.pool.id.ns + "/";
+  state.child_at.clear();
+  for (auto next = pools_.lower_bound(prefix);
+       next != pools_.end() && next->first.starts_with(prefix); ++next) {
+    if (next->first != key && next->second.pool.parent == state.pool.id.name) {
+      Join(next->first, next->second);
+    }
+  }
+  if (state.rules) PlaceChildren(state, state.rules->range);
+}
+
+void Space::RemovePool(const std::string& key) {
+  const auto found = pools_.find(key);
+  if (found == pools_.end()) return;
+  Leave(key, found->second);
+  auto removed = pools_.extract(found);
+  const PoolState& state = removed.mapped();
+  std::erase_if(pending_, [&](const auto& entry) { return entry.second.pool == key; });
+  reserving_.erase(key);
+  // Its Subnets are still there, and wait for a pool of the name. What a Subnet was stays known to
+  // the caller's cache; here only those that held no block are.
+  if (!state.unplaced.empty()) homeless_[key] = state.unplaced;
+  Evaluate(state.pool.id.ns);
+  callbacks_.on_figures(key);
+  callbacks_.on_room(key);
+}
+
+bool Space::IsAncestor(const std::string& ancestor, const std::string& key) const {
+  std::string at = key;
+  for (int i = 0; i < kMostGenerations; ++i) {
+    const PoolState* state = Find(at);
+    if (!state || state->pool.parent.empty()) return false;
+    at = KeyBeside(key, state->pool.parent);
+    if (at == ancestor) return true;
+  }
+  return false;
+}
+
+std::optional<PoolProblem> Space::ParentProblem(const std::string& key,
+                                                const PoolState& state) const {
+  if (state.pool.parent.empty()) return std::nullopt;
+  const std::string& name = state.pool.parent;
+  const PoolState* parent = Find(KeyBeside(key, name));
+  if (!parent) return PoolProblem{"ParentNotFound", std::format("there is no SubnetPool {}", name)};
+  if (IsAncestor(key, key)) {
+    return PoolProblem{"InvalidSpec", "the pool is its own ancestor"};
+  }
+  if (!parent->rules || !Contains(parent->rules->range, state.rules->range)) {
+    return PoolProblem{"OutsideParent", std::format("{} is not inside its parent {}, {}",
+                                                    state.pool.cidr, name, parent->pool.cidr)};
+  }
+  // The block is the child's own, or a Subnet of the parent's stands for it.
+  if (parent->space->At(state.rules->range)) return std::nullopt;
+  if (const auto other = parent->space->Overlapping(state.rules->range)) {
+    return PoolProblem{"PoolOverlap",
+                       std::format("{} overlaps {}, which is in use in its parent {}",
+                                   state.pool.cidr, other->block.ToString(), name)};
+  }
+  return std::nullopt;
+}
+
+std::optional<PoolProblem> Space::ProblemOf(const std::string& key, const PoolState& state) const {
+  if (!state.rules) {
+    const auto rules = RulesOf(state.pool);
+    return PoolProblem{"InvalidSpec", rules ? "" : rules.error()};
+  }
+  if (state.pool.id.deleting != 0) return PoolProblem{"Deleting", "the pool is being deleted"};
+  if (auto problem = ParentProblem(key, state)) return problem;
+  const auto seniority = [](const PoolState& of) {
+    return std::tuple(of.pool.id.created, std::string_view(of.pool.id.name));
+  };
+  for (auto other = pools_.lower_bound(state.pool.id.ns + "/");
+       other != pools_.end() && other->second.pool.id.ns == state.pool.id.ns; ++other) {
+    const PoolState& rival = other->second;
+    if (&rival == &state || !rival.rules || seniority(rival) > seniority(state)) continue;
+    if (!Contains(rival.rules->range, state.rules->range) &&
+        !Contains(state.rules->range, rival.rules->range)) {
+      continue;
+    }
+    if (IsAncestor(other->first, key) || IsAncestor(key, other->first)) continue;
+    return PoolProblem{"PoolOverlap",
+                       std::format("{} overlaps the older pool {}, {}", state.pool.cidr,
+                                   rival.pool.id.name, rival.pool.cidr)};
+  }
+  return std::nullopt;
+}
+
+// A pool's problems are found among all pools of its namespace.
+void Space::Evaluate(std::string_view ns) {
+  const std::string prefix = std::string(ns) + "/";
+  for (auto next = pools_.lower_bound(prefix);
+       next != pools_.end() && next->first.starts_with(prefix); ++next) {
+    auto& [key, state] = *next;
+    auto problem = ProblemOf(key, state);
+    if (problem == state.problem) continue;
+    const bool cleared = !problem;
+    state.problem = std::move(problem);
+    Changed(key, state);
+    if (cleared) callbacks_.on_room(key);
+  }
+}
+
+void Space::PutSubnet(const Subnet& subnet) {
+  const std::string pool = subnet.PoolKey();
+  const std::string key = subnet.id.Key();
+  PoolState* state = Mutable(pool);
+  if (!state) {
+    homeless_[pool].insert_or_assign(key, subnet);
+    callbacks_.on_placement(key);
+    return;
+  }
+  if (Place(pool, *state, subnet)) {
+    state->unplaced.erase(key);
+  } else {
+    state->unplaced.insert_or_assign(key, subnet);
+  }
+  callbacks_.on_placement(key);
+}
+
+// True when the block is the Subnet's.
+bool Space::Place(const std::string& pool, PoolState& state, const Subnet& subnet) {
+  if (!subnet.cidr || !state.rules || !Contains(state.rules->range, *subnet.cidr)) return false;
+  const Owner owner = Fingerprint(subnet.id.uid);
+  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
+  Allocator& space = *state.space;
+  const auto hold = space.At(*subnet.cidr);
+  if (hold && hold->use == Use::kSubnet) return hold->owner == owner;
+  if (hold && (hold->use == Use::kChild || hold->owner == claim)) {
+    space.Change(*subnet.cidr, Use::kSubnet, owner);
+  } else if (!Evict(state, *subnet.cidr) || !space.Record(*subnet.cidr, Use::kSubnet, owner)) {
+    return false;
+  }
+  if (const auto assigned = pending_.find(claim);
+      assigned != pending_.end() && assigned->second.block == *subnet.cidr) {
+    Unbind(pool, assigned->second.cluster, 0, claim);
+    pending_.erase(assigned);
+  }
+  Bind(pool, subnet);
+  Changed(pool, state);
+  return true;
+}
+
+// What exists goes before what is only reserved. False when something else is in the way.
+bool Space::Evict(PoolState& state, const Cidr& block) {
+  while (const auto other = state.space->Overlapping(block)) {
+    const auto pending = pending_.find(other->owner);
+    if (other->use != Use::kReserved || pending == pending_.end() || !pending->second.reservation) {
+      return false;
+    }
+    state.space->Release(other->block);
+    pending_.erase(pending);
+  }
+  return true;
+}
+
+void Space::Bind(const std::string& pool, const Subnet& subnet) {
+  bindings_.emplace(ClusterKey(pool, subnet.cluster),
+                    Binding{.subnet = Fingerprint(subnet.id.uid),
+                            .claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid),
+                            .block = *subnet.cidr});
+}
+
+void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim) {
+  const auto [begin, end] = bindings_.equal_range(ClusterKey(pool, cluster));
+  for (auto entry = begin; entry != end; ++entry) {
+    if (entry->second.subnet == subnet && entry->second.claim == claim) {
+      bindings_.erase(entry);
+      return;
+    }
+  }
+}
+
+const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view cluster,
+                                       Owner claim) const {
+  const auto [begin, end] = bindings_.equal_range(ClusterKey(pool, cluster));
+  const Binding* other = nullptr;
+  for (auto entry = begin; entry != end; ++entry) {
+    if (entry->second.claim == claim) return &entry->second;
+    other = &entry->second;
+  }
+  return other;
+}
+
+void Space::RemoveSubnet(const Subnet& subnet) {
+  const std::string pool = subnet.PoolKey();
+  const std::string key = subnet.id.Key();
+  const Owner owner = Fingerprint(subnet.id.uid);
+  if (const auto homeless = homeless_.find(pool); homeless != homeless_.end()) {
+    homeless->second.erase(key);
+    if (homeless->second.empty()) homeless_.erase(homeless);
+  }
+  Unbind(pool, subnet.cluster, owner, subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid));
+  PoolState* state = Mutable(pool);
+  if (!state) return;
+  if (const auto waiting = state->unplaced.find(key);
+      waiting != state->unplaced.end() && waiting->second.id.uid == subnet.id.uid) {
+    state->unplaced.erase(waiting);
+    Changed(pool, *state);
+  }
+  if (!subnet.cidr || !state->space) return;
+  const auto hold = state->space->At(*subnet.cidr);
+  if (!hold || hold->use != Use::kSubnet || hold->owner != owner) return;
+  state->space->Release(*subnet.cidr);
+  Freed(pool, *state, *subnet.cidr);
+}
+
+// A block has become free, unless somebody who has a right to it was waiting.
+void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) {
+  PlaceChildren(state, block);
+  PlaceWaiting(pool, state);
+  Changed(pool, state);
+  callbacks_.on_room(pool);
+}
+
+void Space::PlaceWaiting(const std::string& pool, PoolState& state) {
+  for (auto next = state.unplaced.begin(); next != state.unplaced.end();) {
+    if (!Place(pool, state, next->second)) {
+      ++next;
+      continue;
+    }
+    const std::string key = next->first;
+    next = state.unplaced.erase(next);
+    callbacks_.on_placement(key);
+  }
+}
+
+// A child pool's range is its own even when no Subnet of the parent's stands for it.
+void Space::PlaceChild(PoolState& parent, const std::string& child) {
+  const PoolState* state = Find(child);
+  if (!state || !state->rules || !parent.rules ||
+      !Contains(parent.rules->range, state->rules->range)) {
+    return;
+  }
+  if (!Evict(parent, state->rules->range)) return;
+  // Refused when it is held already: by itself, or by its Subnet, or by others, which is told as
+  // the child's problem.
+  std::ignore =
+      parent.space->Record(state->rules->range, Use::kChild, Fingerprint(state->pool.id.uid));
+}
+
+void Space::PlaceChildren(PoolState& parent, const Cidr& within) {
+  for (auto child = parent.child_at.lower_bound(within.First());
+       child != parent.child_at.end() && child->first <= within.Last(); ++child) {
+    PlaceChild(parent, child->second);
+  }
+}
+
+void Space::Changed(const std::string& pool, PoolState& state) {
+  state.changed = executor_.Now();
+  callbacks_.on_figures(pool);
+}
+
+Space::Placement Space::PlacementOf(const Subnet& subnet) const {
+  using enum SubnetPhase;
+  const PoolState* state = Find(subnet.PoolKey());
+  if (!state) return {kPending, std::format("there is no SubnetPool {}", subnet.pool)};
+  if (!subnet.cidr) return {kFailed, "spec.cidr is not a canonical CIDR"};
+  if (!state->rules) return {kPending, std::format("SubnetPool {} is not valid", subnet.pool)};
+  if (!Contains(state->rules->range, *subnet.cidr)) {
+    return {kFailed, std::format("{} is not inside SubnetPool {}, {}", subnet.cidr->ToString(),
+                                 subnet.pool, state->pool.cidr)};
+  }
+  const auto hold = state->space->Overlapping(*subnet.cidr);
+  if (hold && hold->use == Use::kSubnet && hold->owner == Fingerprint(subnet.id.uid) &&
+      hold->block == *subnet.cidr) {
+    return {kAllocated, ""};
+  }
+  return {kFailed, std::format("{} overlaps {}, which is in use", subnet.cidr->ToString(),
+                               hold ? hold->block.ToString() : "another block")};
+}
+
+std::expected<Space::PoolState*, Denial> Space::Giving(const std::string& pool) {
+  PoolState* state = Mutable(pool);
+  if (!state) return std::unexpected(NotFound(pool));
+  if (state->problem || !state->rules) return std::unexpected(NotReady(*state));
+  return state;
+}
+
+std::optional<Denial> Space::ClusterDenial(const std::string& pool, const Wish& wish) const {
+  const Binding* binding = BindingOf(pool, wish.cluster, wish.owner);
+  if (!binding || binding->claim == wish.owner) return std::nullopt;
+  return Denial{"ClusterIDConflict",
+                std::format("cluster {} holds {} in this pool already, for another claim",
+                            wish.cluster, binding->block.ToString())};
+}
+
+// The block that the wish can only be fulfilled with.
+std::optional<Cidr> Space::ExactOf(const PoolState& state, const Wish& wish) {
+  if (wish.exact) return wish.exact;
+  const auto kept = state.pool.pre_allocations.find(wish.claim);
+  if (kept == state.pool.pre_allocations.end()) return std::nullopt;
+  const auto block = Cidr::Parse(kept->second);
+  return block ? std::optional(block->Canonical()) : std::nullopt;
+}
+
+Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish) const {
+  const std::string& name = state.pool.id.name;
+  const auto exact = ExactOf(state, wish);
+  const std::string block = exact ? exact->ToString() : "";
+  switch (refusal) {
+    case Refusal::kExhausted: {
+      const auto largest = state.space->LargestFree();
+      return {"PoolExhausted",
+              std::format("pool {} has no free /{}; {}", name,
+                          wish.size.value_or(state.rules->default_block),
+                          largest ? std::format("its largest free block is a /{}", *largest)
+                                  : "all of it is in use")};
+    }
+    case Refusal::kSize:
+      return {
+          "InvalidRequest",
+          std::format("pool {} gives out blocks from /{} to /{}, not /{}", name,
+                      state.rules->min_block, state.rules->max_block,
+                      exact ? exact->prefix() : wish.size.value_or(state.rules->default_block))};
+    case Refusal::kOutside:
+      return {"InvalidRequest",
+              std::format("{} is not inside pool {}, {}", block, name, state.pool.cidr)};
+    case Refusal::kExcluded:
+      return {"RequestedCIDRTaken", std::format("{} is excluded in pool {}", block, name)};
+    default: {
+      const auto other = exact ? state.space->Overlapping(*exact) : std::nullopt;
+      return {"RequestedCIDRTaken",
+              std::format("{} is not free in pool {}: {} is in use", block, name,
+                          other ? other->block.ToString() : "a part of it")};
+    }
+  }
+}
+
+std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& state,
+                                        const Wish& wish) {
+  const auto exact = ExactOf(state, wish);
+  const auto explain = [&](Refusal refusal) {
+    return std::unexpected(Explain(state, refusal, wish));
+  };
+  std::optional<Cidr> block = exact;
+  if (!exact) {
+    const auto given = state.space->Allocate(wish.size.value_or(state.rules->default_block),
+                                             Use::kReserved, wish.owner);
+    if (!given) return explain(given.error());
+    block = *given;
+  } else {
+    // What is kept for this claim stands among the exclusions.
+    const auto kept = state.pool.pre_allocations.find(wish.claim);
+    const bool own = kept != state.pool.pre_allocations.end() &&
+                     kept->second == exact->ToString() && Contains(state.rules->range, *exact);
+    const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
+                           : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
+    if (!taken) return explain(taken.error());
+  }
+  pending_.insert_or_assign(
+      wish.owner,
+      Pending{.pool = pool, .block = *block, .cluster = wish.cluster, .reservation = false});
+  Changed(pool, state);
+  return *block;
+}
+
+std::expected<Cidr, Denial> Space::Assign(const std::string& pool, const Wish& wish) {
+  if (const auto assigned = pending_.find(wish.owner); assigned != pending_.end()) {
+    return assigned->second.block;
+  }
+  const auto state = Giving(pool);
+  if (!state) return std::unexpected(state.error());
+  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
+  auto block = Take(pool, **state, wish);
+  if (block) {
+    bindings_.emplace(ClusterKey(pool, wish.cluster), Binding{0, wish.owner, *block});
+  }
+  return block;
+}
+
+std::expected<void, Denial> Space::Check(const std::string& pool, const Wish& wish) const {
+  const PoolState* state = Find(pool);
+  if (!state) return std::unexpected(NotFound(pool));
+  if (state->problem || !state->rules) return std::unexpected(NotReady(*state));
+  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
+  const auto exact = ExactOf(*state, wish);
+  const int size = exact ? exact->prefix() : wish.size.value_or(state->rules->default_block);
+  std::optional<Refusal> refusal;
+  if (size < state->rules->min_block || size > state->rules->max_block) {
+    refusal = Refusal::kSize;
+  } else if (!exact) {
+    if (state->space->Free(size) == 0) refusal = Refusal::kExhausted;
+  } else if (!Contains(state->rules->range, *exact)) {
+    refusal = Refusal::kOutside;
+  } else if (state->space->Overlapping(*exact)) {
+    refusal = Refusal::kHeld;
+  }
+  if (refusal) return std::unexpected(Explain(*state, *refusal, wish));
+  return {};
+}
+
+std::optional<Cidr> Space::AssignmentOf(Owner owner) const {
+  const auto found = pending_.find(owner);
+  return found == pending_.end() ? std::nullopt : std::optional(found->second.block);
+}
+
+void Space::Abandon(Owner owner) {
+  const auto found = pending_.extract(owner);
+  if (!found) return;
+  const Pending& pending = found.mapped();
+  Unbind(pending.pool, pending.cluster, 0, owner);
+  PoolState* state = Mutable(pending.pool);
+  if (!state || !state->space) return;
+  const auto hold = state->space->At(pending.block);
+  if (!hold || hold->use != Use::kReserved || hold->owner != owner) return;
+  state->space->Release(pending.block);
+  Freed(pending.pool, *state, pending.block);
+}
+
+std::expected<Cidr, Denial> Space::Reserve(const std::string& pool, const Wish& wish,
+                                           async::TimePoint until) {
+  const auto state = Giving(pool);
+  if (!state) return std::unexpected(state.error());
+  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
+  auto block = Take(pool, **state, wish);
+  if (!block) return block;
+  pending_.at(wish.owner).reservation = true;
+  (*state)->space->ExpireAt(*block, until);
+  reserving_.insert(pool);
+  return block;
+}
+
+std::expected<Cidr, Denial> Space::Redeem(const std::string& pool, Owner token, const Cidr& block,
+                                          Wish wish) {
+  if (const auto assigned = pending_.find(wish.owner); assigned != pending_.end()) {
+    return assigned->second.block;
+  }
+  const auto state = Giving(pool);
+  if (!state) return std::unexpected(state.error());
+  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
+  const auto reserved = pending_.find(token);
+  if (reserved == pending_.end() || !reserved->second.reservation ||
+      reserved->second.pool != pool || reserved->second.block != block) {
+    wish.exact = block;
+    return Assign(pool, wish);
+  }
+  (*state)->space->Change(block, Use::kReserved, wish.owner);
+  pending_.erase(reserved);
+  pending_.emplace(wish.owner, Pending{pool, block, wish.cluster, false});
+  bindings_.emplace(ClusterKey(pool, wish.cluster), Binding{0, wish.owner, block});
+  return block;
+}
+
+std::optional<async::TimePoint> Space::Expire() {
+  std::optional<async::TimePoint> next;
+  const std::set<std::string> reserving = reserving_;
+  for (const std::string& key : reserving) {
+    PoolState* state = Mutable(key);
+    if (!state || !state->space) continue;
+    std::vector<Hold> ended;
+    state->space->Expire(executor_.Now(), [&](const Hold& hold) { ended.push_back(hold); });
+    for (const Hold& hold : ended) {
+      pending_.erase(hold.owner);
+      Freed(key, *state, hold.block);
+    }
+    const auto due = state->space->NextExpiry();
+    if (!due) {
+      reserving_.erase(key);
+    } else if (!next || *due < *next) {
+      next = due;
+    }
+  }
+  return next;
+}
+
+}  // namespace berth::ipam
