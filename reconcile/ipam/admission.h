@@ -41,8 +41,8 @@ struct SubnetProposal {
   static kube::Result<SubnetProposal> From(kube::JsonView object);
 };
 
-// Each with the object as it was, none when it is created. O(pools) for a pool, O(log n) for the
-// others.
+// Each with the object as it was, none when it is created. O(pools of the namespace) for a pool,
+// O(log n) for the others.
 Verdict JudgePool(const PoolProposal& now, const PoolProposal* before, const Knowledge& known);
 Verdict JudgeSubnet(const SubnetProposal& now, const SubnetProposal* before,
                     const Knowledge& known);

@@ -159,21 +159,24 @@ void CheckParent(Verdict& verdict, const PoolProposal& proposal, const std::opti
 
 void CheckOtherPools(Verdict& verdict, const Pool& pool, const Cidr& range, const Space& space) {
   const std::string key = pool.id.Key();
+  const std::string prefix = KeyBeside(key, "");
   const auto above = Ancestors(space, key, pool.parent);
   std::size_t named = 0;
-  space.ForEach([&](const std::string& other_key, const Space::PoolState& other) {
-    if (named == kMostNamed || other_key == key || other.pool.id.ns != pool.id.ns) return;
+  for (auto next = space.pools().lower_bound(prefix);
+       next != space.pools().end() && next->first.starts_with(prefix) && named < kMostNamed;
+       ++next) {
+    const auto& [other_key, other] = *next;
     const auto other_range = RangeOf(other.pool.cidr);
-    if (!other_range || !Overlap(range, *other_range)) return;
+    if (other_key == key || !other_range || !Overlap(range, *other_range)) continue;
     if (std::ranges::contains(above, other_key) ||
         std::ranges::contains(Ancestors(space, other_key, other.pool.parent), key))
-      return;
+      continue;
     ++named;
     verdict.Invalid(
         kCidrField, pool.cidr,
         std::format("overlaps the pool \"{}\", {}; only a parent and its child share addresses",
                     other.pool.id.name, other_range->ToString()));
-  });
+  }
 }
 
 Verdict CheckPool(const PoolProposal& proposal, const Knowledge& known) {
@@ -183,8 +186,6 @@ Verdict CheckPool(const PoolProposal& proposal, const Knowledge& known) {
   CheckSizes(verdict, pool, range);
   if (!pool.strategy.empty() && pool.strategy != "Linear" && pool.strategy != "Buddy")
     verdict.NotSupported("spec.strategy", pool.strategy, R"("Linear", "Buddy")");
-  if (pool.grace_seconds < 0)
-    verdict.Invalid("spec.reuseGracePeriodSeconds", pool.grace_seconds, "must not be negative");
   CheckExclusions(verdict, pool, range);
   CheckPreAllocations(verdict, pool, range);
   CheckParent(verdict, proposal, range, known);
