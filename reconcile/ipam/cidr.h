@@ -35,6 +35,13 @@ class Cidr {
   Address First() const { return address_ & ~HostMask(); }
   Address Last() const { return address_ | HostMask(); }
 
+  // Whether all of the other block is in this one. Two blocks that overlap are one inside the
+  // other.
+  bool Contains(const Cidr& other) const {
+    return family_ == other.family_ && prefix_ <= other.prefix_ &&
+           ((address_ ^ other.address_) & ~HostMask()) == 0;
+  }
+
   // RFC 5952 for IPv6.
   std::string ToString() const;
 

@@ -19,6 +19,10 @@ class FreeSpace {
  public:
   // All of it is free.
   explicit FreeSpace(const Cidr& whole);
+<<<<<<< HEAD
+=======
+  FreeSpace(const FreeSpace&);  // O(n)
+>>>>>>> engine
   FreeSpace(FreeSpace&&) noexcept;
   FreeSpace& operator=(FreeSpace&&) noexcept;
   ~FreeSpace();
