@@ -19,10 +19,7 @@ class FreeSpace {
  public:
   // All of it is free.
   explicit FreeSpace(const Cidr& whole);
-<<<<<<< HEAD
-=======
   FreeSpace(const FreeSpace&);  // O(n)
->>>>>>> engine
   FreeSpace(FreeSpace&&) noexcept;
   FreeSpace& operator=(FreeSpace&&) noexcept;
   ~FreeSpace();
