@@ -49,8 +49,8 @@ enum class Refusal : std::uint8_t {
 };
 
 // The address space of one pool: which block is held by whom, and what is free. Overlap is decided
-// here, on intervals. Plain and synchronous: no clock, no lock, no I/O. n is the number of holds
-// and free blocks, W the width of an address.
+// here, on intervals. Plain and synchronous: no clock, no lock, no I/O. Host bits of a block make
+// no difference. n is the number of holds and free blocks, W the width of an address.
 class Allocator {
  public:
   explicit Allocator(PoolRules rules);
@@ -64,14 +64,17 @@ class Allocator {
   void SetRules(PoolRules rules);
 
   // A block of this size, chosen by the strategy, within the pool's bounds of size and outside the
-  // exclusions. O(W log n).
+  // exclusions. O(W log n). The first hold ever that is no subnet costs O(n) here and below, once:
+  // from then on what is stated is kept apart from what is free.
   std::expected<Cidr, Refusal> Allocate(int prefix, Use use, Owner owner);
-  // This very block, under the same conditions. O(W log n).
+  // This very block, under the same conditions; of several refusals the first in their order above.
+  // O(W log n).
   std::expected<void, Refusal> AllocateExactly(const Cidr& block, Use use, Owner owner);
   // Records a fact: the block is held, whatever the rules say of sizes, range and exclusions. Only
-  // another hold can be in the way (kHeld). O(W log n).
+  // another hold can be in the way (kHeld). It may be of the other family. O(W log n).
   std::expected<void, Refusal> Record(const Cidr& block, Use use, Owner owner);
-  // Turns the hold of exactly this block into another. False when there is none. O(W log n).
+  // Turns the hold of exactly this block into another, without an end. False when there is none.
+  // O(W log n).
   bool Change(const Cidr& block, Use use, Owner owner);
   // False when there is no hold of exactly this block. O(W log n).
   bool Release(const Cidr& block);
@@ -79,7 +82,8 @@ class Allocator {
   // Reservations end by themselves. The block's hold must be a reservation; a later call replaces
   // the time. O(log n).
   void ExpireAt(const Cidr& block, TimePoint when);
-  // Releases the reservations whose time has come, and tells of each. O(k W log n) for k of them.
+  // Releases the reservations whose time has come, and tells of each; who is told may use the
+  // allocator. O(k W log n) for k of them.
   void Expire(TimePoint now, const std::function<void(const Hold&)>& released);
   std::optional<TimePoint> NextExpiry() const;
 

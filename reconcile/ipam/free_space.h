@@ -19,6 +19,7 @@ class FreeSpace {
  public:
   // All of it is free.
   explicit FreeSpace(const Cidr& whole);
+  FreeSpace(const FreeSpace&);  // O(n)
   FreeSpace(FreeSpace&&) noexcept;
   FreeSpace& operator=(FreeSpace&&) noexcept;
   ~FreeSpace();

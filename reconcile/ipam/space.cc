@@ -576,7 +576,7 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
     case Refusal::kExhausted: {
       const auto largest = state.space->LargestFree();
       return {"PoolExhausted",
-              std::format("pool {} has no free /{}; {}", name,
+              std::format("pool {} is exhausted: it has no free /{}; {}", name,
                           wish.size.value_or(state.rules->default_block),
                           largest ? std::format("its largest free block is a /{}", *largest)
                                   : "all of it is in use")};

@@ -1,0 +1,324 @@
+#include "reconcile/ipam/claim_reconciler.h"
+
+#include <algorithm>
+#include <format>
+#include <utility>
+
+#include "kube/object.h"
+#include "reconcile/ipam/stamp.h"
+
+namespace berth::ipam {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A refusal by the API server that no event will tell the end of.
+constexpr auto kRefusedAgain = 30s;
+
+kube::Error Denied(const Denial& denial) {
+  return {kube::ErrorClass::kTerminal, denial.reason, denial.message, 0, {}};
+}
+
+std::string_view EventReason(const std::string& reason) {
+  if (reason == "PoolExhausted") return "SubnetPoolExhausted";
+  if (reason == "InvalidRequest") return "ValidationFailed";
+  if (reason == "ClusterIDConflict" || reason == "RequestedCIDRTaken" ||
+      reason == "AllocationLost") {
+    return "AllocationConflict";
+  }
+  return reason;
+}
+
+}  // namespace
+
+async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
+  const Claim* cached = claims_.Get(key);
+  const Owner owner = cached ? Fingerprint(cached->id.uid) : 0;
+  Claim claim = cached ? *cached : Claim{};
+  const auto settled = co_await Settle(key, owner);
+  if (!settled || !cached) co_return settled;
+  if (claim.id.deleting != 0) {
+    // Its block stays held until its Subnet is gone.
+    if (const auto ended = co_await End(std::move(claim)); !ended) co_return ended;
+    co_return co_await Settle(std::move(key), 0);
+  }
+  const auto* binding = context_.space.BindingOf(claim.PoolKey(), claim.cluster, owner);
+  auto block = binding && binding->claim == owner && binding->subnet != 0
+                   ? kube::Result<Cidr>(binding->block)
+                   : co_await Allocate(claim, owner);
+  Step told;
+  bool refused = false;
+  if (block) {
+    told = co_await ReportBound(std::move(claim), *block);
+  } else if (block.error().code == 0 && !block.error().reason.empty() &&
+             block.error().error_class == kube::ErrorClass::kTerminal) {
+    // Waits for an event that changes it: room, a pool, a spec.
+    told = co_await ReportError(std::move(claim), block.error().reason, block.error().message);
+  } else if (block.error().error_class == kube::ErrorClass::kTerminal) {
+    refused = true;
+    told = co_await ReportError(std::move(claim), "SubnetRefused", block.error().message);
+  } else {
+    co_return std::unexpected(block.error());
+  }
+  if (!told) co_return std::unexpected(told.error());
+  co_return runtime::Requeue{refused ? async::Duration(kRefusedAgain) : settled->after};
+}
+
+// Looks after what was asked for by a claim that is gone: the block is given back once it is
+// certain that no Subnet came of it.
+async::Task<Outcome> ClaimReconciler::Settle(std::string key, Owner except) {
+  runtime::Requeue again;
+  const auto attempts = attempts_.find(key);
+  if (attempts == attempts_.end()) co_return again;
+  const std::map<Owner, Attempt> pending = attempts->second;
+  for (const auto& [owner, attempt] : pending) {
+    if (owner == except) continue;
+    const auto left = attempt.settled - context_.executor.Now();
+    if (left > async::Duration::zero()) {
+      again.after = again.after == async::Duration() ? left : std::min(again.after, left);
+      continue;
+    }
+    const auto ns = std::string(SplitKey(key).first);
+    const auto subnet =
+        co_await context_.api.Get(kSubnets, ns, SubnetName(attempt.pool, attempt.block));
+    if (!subnet && !IsGone(subnet.error())) co_return std::unexpected(subnet.error());
+    if (subnet) Take(*subnet);
+    context_.space.Abandon(owner);
+    attempts_[key].erase(owner);
+  }
+  if (attempts_[key].empty()) attempts_.erase(key);
+  co_return again;
+}
+
+async::Task<Outcome> ClaimReconciler::End(Claim claim) {
+  if (!claim.id.finalizer) co_return runtime::Requeue{};
+  Json patch = PatchOf(claim.id);
+  patch["metadata"]["finalizers"] = FinalizersOf(claim.id, false);
+  const auto removed = co_await context_.api.Patch(kClaims, claim.id.ns, claim.id.name,
+                                                   kube::PatchType::kMerge, patch.to_string());
+  if (!removed && !IsGone(removed.error())) co_return std::unexpected(removed.error());
+  co_return runtime::Requeue{};
+}
+
+std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner owner) {
+  Wish wish{.claim = claim.id.name,
+            .cluster = claim.cluster,
+            .size = claim.block_size,
+            .exact = std::nullopt,
+            .owner = owner};
+  const std::string pool = claim.PoolKey();
+  if (claim.block_size && !claim.requested.empty()) {
+    return std::unexpected(
+        Denial{"InvalidRequest", "spec.blockSize and spec.requestedCIDR exclude each other"});
+  }
+  if (!claim.requested.empty()) {
+    const auto requested = Cidr::Parse(claim.requested);
+    if (!requested || !requested->IsCanonical()) {
+      return std::unexpected(Denial{
+          "InvalidRequest", std::format("spec.requestedCIDR {}: {}", claim.requested,
+                                        requested ? "host bits are set" : requested.error())});
+    }
+    wish.exact = *requested;
+  }
+  if (!claim.allocated.empty()) {
+    // It was promised this block, and the Subnet is gone: this one or none.
+    if (const auto promised = Cidr::Parse(claim.allocated)) wish.exact = *promised;
+    auto again = context_.space.Assign(pool, wish);
+    if (!again && again.error().reason == "RequestedCIDRTaken") {
+      again.error() = {"AllocationLost",
+                       std::format("its Subnet was deleted, and {}", again.error().message)};
+    }
+    return again;
+  }
+  const auto stamp =
+      ReadStamp(claim.stamp, context_.stamp_key, claim.id.ns, claim.id.name, claim.pool);
+  const bool fits = stamp && (!wish.exact || *wish.exact == stamp->block) &&
+                    (!wish.size || *wish.size == stamp->block.prefix());
+  if (fits) {
+    if (auto redeemed = context_.space.Redeem(pool, stamp->token, stamp->block, wish)) {
+      return redeemed;
+    }
+  }
+  return context_.space.Assign(pool, wish);
+}
+
+async::Task<kube::Result<Cidr>> ClaimReconciler::Allocate(Claim claim, Owner owner) {
+  const auto block = Choose(claim, owner);
+  if (!block) co_return std::unexpected(Denied(block.error()));
+  co_return co_await Make(std::move(claim), owner, *block);
+}
+
+std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block) const {
+  Json owner(jsoncons::json_object_arg);
+  owner["apiVersion"] = kApiVersion;
+  owner["kind"] = kClaims.kind;
+  owner["name"] = claim.id.name;
+  owner["uid"] = claim.id.uid;
+  owner["controller"] = true;
+  Json metadata(jsoncons::json_object_arg);
+  metadata["name"] = SubnetName(claim.pool, block);
+  metadata["namespace"] = claim.id.ns;
+  metadata["labels"] = Json(jsoncons::json_object_arg);
+  metadata["labels"][kMadeByLabel] = "true";
+  metadata["ownerReferences"] = Json(jsoncons::json_array_arg);
+  metadata["ownerReferences"].push_back(std::move(owner));
+  const Space::PoolState* pool = context_.space.Find(claim.PoolKey());
+  if (pool && pool->pool.grace_seconds > 0) {
+    // Deleted, it rests before its block is given out again.
+    metadata["finalizers"] = Json(jsoncons::json_array_arg);
+    metadata["finalizers"].push_back(kFinalizer);
+  }
+  Json spec(jsoncons::json_object_arg);
+  spec["poolRef"] = claim.pool;
+  spec["cidr"] = block.ToString();
+  spec["clusterID"] = claim.cluster;
+  spec["claimRef"] = Json(jsoncons::json_object_arg);
+  spec["claimRef"]["name"] = claim.id.name;
+  spec["claimRef"]["uid"] = claim.id.uid;
+  Json body(jsoncons::json_object_arg);
+  body["apiVersion"] = kApiVersion;
+  body["kind"] = kSubnets.kind;
+  body["metadata"] = std::move(metadata);
+  body["spec"] = std::move(spec);
+  return body.to_string();
+}
+
+async::Task<kube::Result<Cidr>> ClaimReconciler::Make(Claim claim, Owner owner, Cidr block) {
+  const std::string key = claim.id.Key();
+  // Noted before it is sent: the coroutine may be destroyed while it waits.
+  attempts_[key].insert_or_assign(owner,
+                                  Attempt{claim.pool, block, context_.executor.Now() + kSettled});
+  const auto made = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block));
+  if (!made && made.error().error_class == kube::ErrorClass::kAmbiguous) {
+    co_return std::unexpected(made.error());
+  }
+  if (!made && made.error().reason == "AlreadyExists") {
+    co_return co_await Adopt(std::move(claim), owner, block);
+  }
+  if (made) {
+    Take(*made);
+  } else if (made.error().error_class == kube::ErrorClass::kTerminal || IsGone(made.error())) {
+    // An earlier try without an answer would have made it be there already.
+    context_.space.Abandon(owner);
+  } else {
+    co_return std::unexpected(made.error());
+  }
+  if (const auto tried = attempts_.find(key); tried != attempts_.end()) {
+    tried->second.erase(owner);
+    if (tried->second.empty()) attempts_.erase(tried);
+  }
+  if (!made) {
+    kube::Error error = made.error();
+    error.error_class = kube::ErrorClass::kTerminal;
+    co_return std::unexpected(std::move(error));
+  }
+  co_return block;
+}
+
+// There is a Subnet of this name: made by an earlier try of this claim, or somebody else's.
+async::Task<kube::Result<Cidr>> ClaimReconciler::Adopt(Claim claim, Owner owner, Cidr block) {
+  const auto read = co_await context_.api.Get(kSubnets, claim.id.ns, SubnetName(claim.pool, block));
+  if (!read) {
+    // Gone again: another try will tell.
+    co_return std::unexpected(
+        kube::Error{kube::ErrorClass::kRetry, {}, "Subnet: " + read.error().message});
+  }
+  const auto subnet = kube::Decode<Subnet>(*read);
+  if (!subnet) co_return std::unexpected(subnet.error());
+  attempts_[claim.id.Key()].erase(owner);
+  if (attempts_[claim.id.Key()].empty()) attempts_.erase(claim.id.Key());
+  if (subnet->claim_uid == claim.id.uid) {
+    Take(*read);
+    co_return block;
+  }
+  context_.space.Abandon(owner);
+  Take(*read);
+  co_return std::unexpected(kube::Error{
+      kube::ErrorClass::kConflict, {}, std::format("{} was taken meanwhile", block.ToString())});
+}
+
+// A Subnet as the API server has just answered.
+void ClaimReconciler::Take(std::string_view body) {
+  if (const auto subnet = kube::Decode<Subnet>(body)) on_made_(*subnet);
+}
+
+async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Cidr block) {
+  const bool news = !claim.Bound();
+  const std::string name = SubnetName(claim.pool, block);
+  auto written = co_await Write(
+      &claim,
+      {.phase = "Bound",
+       .reason = "Bound",
+       .message = std::format("{} is allocated, as Subnet {}", block.ToString(), name),
+       .ready = true},
+      block.ToString());
+  if (!written) co_return written;
+  if (news) {
+    // On the pool, where repetitions become one series: an event for each claim would be one more
+    // write for each.
+    if (const auto* pool = context_.space.Find(claim.PoolKey())) {
+      context_.events.Record(pool->pool.id.Reference(kPools), kube::EventType::kNormal,
+                             "SubnetAllocated", "Allocate",
+                             "Subnets are being allocated from this pool");
+    }
+  }
+  if (claim.stamp.empty()) co_return Step();
+  co_return co_await DropStamp(std::move(claim));
+}
+
+async::Task<Step> ClaimReconciler::ReportError(Claim claim, std::string reason,
+                                               std::string message) {
+  const bool news = claim.phase != "Error" || claim.message != message;
+  auto written = co_await Write(
+      &claim, {.phase = "Error", .reason = reason, .message = message, .ready = false},
+      claim.allocated);
+  if (written && news) {
+    context_.events.Record(claim.id.Reference(kClaims), kube::EventType::kWarning,
+                           EventReason(reason), "Allocate", message);
+    if (const auto* pool = context_.space.Find(claim.PoolKey());
+        pool && reason == "PoolExhausted") {
+      context_.events.Record(pool->pool.id.Reference(kPools), kube::EventType::kWarning,
+                             EventReason(reason), "Allocate", "claims wait for room in this pool");
+    }
+  }
+  co_return written;
+}
+
+async::Task<Step> ClaimReconciler::Write(Claim* claim, Report report, std::string allocated) {
+  auto conditions =
+      WithReady(claim->conditions, report, claim->id.generation, context_.executor.WallNow());
+  const std::string message = report.ready ? "" : report.message;
+  if (!conditions && claim->phase == report.phase && claim->allocated == allocated &&
+      claim->message == message && claim->observed == claim->id.generation) {
+    co_return Step();
+  }
+  Json patch = PatchOf(claim->id);
+  Json& status = patch["status"] = Json(jsoncons::json_object_arg);
+  status["observedGeneration"] = claim->id.generation;
+  status["phase"] = report.phase;
+  status["allocatedCIDR"] = allocated.empty() ? Json::null() : Json(allocated);
+  status["message"] = message.empty() ? Json::null() : Json(message);
+  if (conditions) status["conditions"] = std::move(*conditions);
+  const auto written =
+      co_await context_.api.Patch(kClaims, claim->id.ns, claim->id.name, kube::PatchType::kMerge,
+                                  patch.to_string(), {.subresource = "status"});
+  if (!written) co_return std::unexpected(written.error());
+  auto now = kube::Decode<Claim>(*written);
+  if (!now) co_return std::unexpected(now.error());
+  *claim = *now;
+  claims_.Note(std::move(*now));
+  co_return Step();
+}
+
+async::Task<Step> ClaimReconciler::DropStamp(Claim claim) {
+  Json patch = PatchOf(claim.id);
+  Json& annotations = patch["metadata"]["annotations"] = Json(jsoncons::json_object_arg);
+  annotations[kStampAnnotation] = Json::null();
+  const auto written = co_await context_.api.Patch(kClaims, claim.id.ns, claim.id.name,
+                                                   kube::PatchType::kMerge, patch.to_string());
+  if (!written) co_return std::unexpected(written.error());
+  if (auto now = kube::Decode<Claim>(*written)) claims_.Note(std::move(*now));
+  co_return Step();
+}
+
+}  // namespace berth::ipam

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "reconcile/ipam/context.h"
+
+namespace berth::ipam {
+
+// SubnetClaims become Subnets: what the seed calls the CIDRAllocator. Which block is the Space's to
+// say; here it is written down, in an order that a crash can interrupt anywhere: the Subnet, which
+// is the allocation and names its claim by uid; then the claim's status; then the end of its stamp.
+class ClaimReconciler {
+ public:
+  // `on_made` is told of a Subnet that was made before the watch is.
+  ClaimReconciler(Context& context, std::function<void(const Subnet&)> on_made)
+      : context_(context),
+        on_made_(std::move(on_made)),
+        claims_(context.executor, context.caches.claims) {}
+
+  async::Task<Outcome> Reconcile(std::string key);
+
+ private:
+  // A Subnet that was asked for without an answer.
+  struct Attempt {
+    std::string pool;
+    Cidr block;
+    async::TimePoint settled;
+  };
+
+  async::Task<Outcome> Settle(std::string key, Owner except);
+  async::Task<kube::Result<Cidr>> Allocate(Claim claim, Owner owner);
+  std::expected<Cidr, Denial> Choose(const Claim& claim, Owner owner);
+  async::Task<kube::Result<Cidr>> Make(Claim claim, Owner owner, Cidr block);
+  async::Task<kube::Result<Cidr>> Adopt(Claim claim, Owner owner, Cidr block);
+  std::string BodyOf(const Claim& claim, const Cidr& block) const;
+  async::Task<Step> ReportBound(Claim claim, Cidr block);
+  async::Task<Step> ReportError(Claim claim, std::string reason, std::string message);
+  async::Task<Step> Write(Claim* claim, Report report, std::string allocated);
+  async::Task<Step> DropStamp(Claim claim);
+  async::Task<Outcome> End(Claim claim);
+  void Take(std::string_view body);
+
+  Context& context_;
+  const std::function<void(const Subnet&)> on_made_;
+  Overlay<Claim> claims_;
+  std::map<std::string, std::map<Owner, Attempt>> attempts_;  // by the claim's key
+};
+
+}  // namespace berth::ipam

@@ -1,0 +1,80 @@
+#include "reconcile/ipam/context.h"
+
+namespace berth::ipam {
+namespace {
+
+kube::Reflector::Options Collection(const kube::Resource& resource) {
+  return {.path = kube::PathOf(resource, "")};
+}
+
+}  // namespace
+
+Caches::Caches(async::Executor& executor, kube::Transport& transport)
+    : pools(executor, transport, Collection(kPools)),
+      subnets(executor, transport, Collection(kSubnets)),
+      claims(executor, transport, Collection(kClaims)),
+      pool_claims(executor, transport, Collection(kPoolClaims)),
+      subnets_by_pool(
+          subnets.AddIndex([](const Subnet& subnet) { return std::vector{subnet.PoolKey()}; })),
+      unbound_claims_by_pool(claims.AddIndex([](const Claim& claim) {
+        return claim.Bound() ? std::vector<std::string>() : std::vector{claim.PoolKey()};
+      })),
+      pool_claims_by_parent(pool_claims.AddIndex([](const PoolClaim& claim) {
+        return std::vector{KeyBeside(claim.id.ns + "/", claim.parent)};
+      })) {}
+
+void Caches::Start() {
+  pools.Start();
+  claims.Start();
+  pool_claims.Start();
+  subnets.Start();
+}
+
+bool Caches::synced() const {
+  return pools.HasSynced() && subnets.HasSynced() && claims.HasSynced() && pool_claims.HasSynced();
+}
+
+bool Caches::fresh() const {
+  return pools.fresh() && subnets.fresh() && claims.fresh() && pool_claims.fresh();
+}
+
+void Caches::Refresh() {
+  pools.Refresh();
+  subnets.Refresh();
+  claims.Refresh();
+  pool_claims.Refresh();
+}
+
+std::optional<Json> WithReady(const std::string& conditions, const Report& report,
+                              std::int64_t generation, async::WallTime now) {
+  Json list = conditions.empty() ? Json(jsoncons::json_array_arg) : Json::parse(conditions);
+  if (!list.is_array()) list = Json(jsoncons::json_array_arg);
+  const bool changed = kube::SetCondition(
+      list,
+      {.type = "Ready",
+       .status = report.ready ? kube::ConditionStatus::kTrue : kube::ConditionStatus::kFalse,
+       .reason = report.reason,
+       .message = report.message,
+       .observed_generation = generation},
+      now);
+  if (!changed) return std::nullopt;
+  return list;
+}
+
+Json PatchOf(const Identity& id) {
+  Json patch(jsoncons::json_object_arg);
+  patch["metadata"] = Json(jsoncons::json_object_arg);
+  patch["metadata"]["resourceVersion"] = id.version;
+  return patch;
+}
+
+Json FinalizersOf(const Identity& id, bool with_ours) {
+  Json list(jsoncons::json_array_arg);
+  for (const std::string& finalizer : id.other_finalizers) list.push_back(finalizer);
+  if (with_ours) list.push_back(kFinalizer);
+  return list;
+}
+
+bool IsGone(const kube::Error& error) { return error.error_class == kube::ErrorClass::kNotFound; }
+
+}  // namespace berth::ipam

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "async/executor.h"
+#include "kube/api.h"
+#include "kube/conditions.h"
+#include "kube/events.h"
+#include "kube/informer.h"
+#include "kube/json.h"
+#include "kube/leader_election.h"
+#include "reconcile/ipam/metrics.h"
+#include "reconcile/ipam/objects.h"
+#include "reconcile/ipam/overlay.h"
+#include "reconcile/ipam/space.h"
+#include "reconcile/runtime/controller.h"
+
+namespace berth::ipam {
+
+using Outcome = kube::Result<runtime::Requeue>;
+using Step = kube::Result<void>;
+
+// A write without an answer may still be carried out this long after it was sent: until it is given
+// up by the client, delivered, and given up by the server.
+inline constexpr async::Duration kSettled =
+    kube::FencedTransport::kLongestWrite + kube::kDelivery + kube::FencedTransport::kLongestWrite;
+
+// The four kinds as the API server has them, with the indexes that reconcilers look up by.
+struct Caches {
+  Caches(async::Executor& executor, kube::Transport& transport);
+
+  void Start();
+  bool synced() const;
+  bool fresh() const;
+  void Refresh();
+
+  kube::Informer<Pool> pools;
+  kube::Informer<Subnet> subnets;
+  kube::Informer<Claim> claims;
+  kube::Informer<PoolClaim> pool_claims;
+  std::size_t subnets_by_pool;         // "ns/pool"
+  std::size_t unbound_claims_by_pool;  // those that wait for something
+  std::size_t pool_claims_by_parent;
+};
+
+// What the reconcilers of a leader share.
+struct Context {
+  async::Executor& executor;
+  kube::Api api;
+  kube::EventRecorder& events;
+  Caches& caches;
+  Space& space;
+  Metrics* metrics;  // may be none
+  std::string stamp_key;
+};
+
+// What every status of ours has: a phase, a sentence, a Ready condition.
+struct Report {
+  std::string phase;
+  std::string reason;
+  std::string message;
+  bool ready = false;
+};
+
+// The conditions with Ready as the report has it; none when nothing is new.
+std::optional<Json> WithReady(const std::string& conditions, const Report& report,
+                              std::int64_t generation, async::WallTime now);
+
+// {"metadata": {"resourceVersion": version}}: a patch that fails if somebody else wrote since.
+Json PatchOf(const Identity& id);
+// The finalizers with or without ours.
+Json FinalizersOf(const Identity& id, bool with_ours);
+
+// Nothing to be done about an error that only says what was wanted: it is gone.
+bool IsGone(const kube::Error& error);
+
+}  // namespace berth::ipam

@@ -1,0 +1,210 @@
+#include "reconcile/ipam/pool_reconciler.h"
+
+#include <algorithm>
+#include <format>
+#include <utility>
+#include <vector>
+
+#include "kube/object.h"
+#include "kube/patch.h"
+
+namespace berth::ipam {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kStillInUse = 30s;
+constexpr std::size_t kDroppedAtOnce = 100;
+
+std::string WhoUses(const Space::PoolState& state) {
+  const std::size_t subnets =
+      (state.space ? state.space->Count(Use::kSubnet) : 0) + state.unplaced.size();
+  if (subnets > 0) return std::format("it waits for {} Subnets of the pool to go", subnets);
+  if (!state.children.empty()) {
+    return std::format("it waits for child pool {} to go",
+                       SplitKey(*state.children.begin()).second);
+  }
+  return "it waits for an allocation under way";
+}
+
+}  // namespace
+
+async::Task<Outcome> PoolReconciler::Reconcile(std::string key) {
+  const Space::PoolState* state = context_.space.Find(key);
+  if (!state) {
+    since_.erase(key);
+    if (context_.metrics) context_.metrics->Forget(key);
+    co_return runtime::Requeue{};
+  }
+  const auto now = context_.executor.Now();
+  if (const auto first = since_.find(key); first != since_.end()) {
+    const auto quiet = state->changed + kQuiet - now;
+    const auto patience = first->second + kLongestSilence - now;
+    const auto wait = std::min(quiet, patience);
+    if (wait > async::Duration::zero()) co_return runtime::Requeue{wait};
+  }
+  if (context_.metrics) context_.metrics->Began();
+  auto outcome = co_await Update(std::move(key));
+  if (context_.metrics) {
+    context_.metrics->Ended(outcome.has_value(), context_.executor.Now() - now);
+  }
+  co_return outcome;
+}
+
+async::Task<Outcome> PoolReconciler::Update(std::string key) {
+  const Pool* cached = pools_.Get(key);
+  if (!cached) co_return runtime::Requeue{};
+  Pool pool = *cached;
+  if (pool.id.deleting != 0) co_return co_await End(std::move(key), std::move(pool));
+  if (!pool.id.finalizer) {
+    if (auto added = co_await SetFinalizer(std::move(pool), true); !added) {
+      co_return std::unexpected(added.error());
+    }
+  }
+  if (auto told = co_await Report(std::move(key)); !told) co_return std::unexpected(told.error());
+  co_return runtime::Requeue{};
+}
+
+async::Task<Outcome> PoolReconciler::End(std::string key, Pool pool) {
+  if (!context_.space.InUse(key)) {
+    if (!pool.id.finalizer) co_return runtime::Requeue{};
+    const auto removed = co_await SetFinalizer(std::move(pool), false);
+    if (!removed) co_return std::unexpected(removed.error());
+    co_return runtime::Requeue{};
+  }
+  if (pool.allow_delete) {
+    if (auto dropped = co_await DropSubnets(key); !dropped) {
+      co_return std::unexpected(dropped.error());
+    }
+  }
+  if (auto told = co_await Report(std::move(key)); !told) co_return std::unexpected(told.error());
+  co_return runtime::Requeue{kStillInUse};
+}
+
+// What the escape annotation asks for.
+async::Task<Step> PoolReconciler::DropSubnets(std::string key) {
+  std::vector<Identity> subnets;
+  context_.caches.subnets.ForEachIn(
+      context_.caches.subnets_by_pool, key, [&](const std::string&, const Subnet& subnet) {
+        if (subnets.size() < kDroppedAtOnce && subnet.id.deleting == 0) {
+          subnets.push_back(subnet.id);
+        }
+      });
+  for (const Identity& subnet : subnets) {
+    const auto deleted = co_await context_.api.Delete(
+        kSubnets, subnet.ns, subnet.name, {.uid = subnet.uid, .resource_version = {}, .call = {}});
+    if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
+  }
+  co_return Step();
+}
+
+async::Task<Step> PoolReconciler::SetFinalizer(Pool pool, bool wanted) {
+  Json patch = PatchOf(pool.id);
+  patch["metadata"]["finalizers"] = FinalizersOf(pool.id, wanted);
+  const auto written = co_await context_.api.Patch(kPools, pool.id.ns, pool.id.name,
+                                                   kube::PatchType::kMerge, patch.to_string());
+  if (!written) {
+    if (IsGone(written.error())) co_return Step();
+    co_return std::unexpected(written.error());
+  }
+  if (auto now = kube::Decode<Pool>(*written); now && wanted) pools_.Note(std::move(*now));
+  co_return Step();
+}
+
+async::Task<Step> PoolReconciler::Report(std::string key) {
+  const Space::PoolState* state = context_.space.Find(key);
+  const Pool* cached = pools_.Get(key);
+  if (!state || !cached) co_return Step();
+  // What changes from here on is for the next time.
+  since_.erase(key);
+  const Json before =
+      cached->status.empty() ? Json(jsoncons::json_object_arg) : Json::parse(cached->status);
+  Json from = PatchOf(cached->id);
+  Json to = from;
+  from["status"] = before;
+  to["status"] = StatusOf(*state, before);
+  if (context_.metrics) context_.metrics->Reported(key, *state, context_.executor.WallNow());
+  const auto patch = kube::MergePatch(from, to);
+  if (!patch) co_return Step();
+  const std::string name = cached->id.name;
+  const std::string ns = cached->id.ns;
+  const auto written =
+      co_await context_.api.Patch(kPools, ns, name, kube::PatchType::kMerge, patch->to_string(),
+                                  {.subresource = "status", .call = {}});
+  if (!written) {
+    if (IsGone(written.error())) co_return Step();
+    Changed(key);
+    co_return std::unexpected(written.error());
+  }
+  if (auto now = kube::Decode<Pool>(*written)) pools_.Note(std::move(*now));
+  co_return Step();
+}
+
+Json PoolReconciler::StatusOf(const Space::PoolState& state, const Json& before) const {
+  Json status = before;  // what others put there stays
+  status["observedGeneration"] = state.pool.id.generation;
+  Json free(jsoncons::json_object_arg);
+  Json listed(jsoncons::json_object_arg);
+  std::size_t count = 0;
+  if (state.space && state.rules) {
+    const Allocator& space = *state.space;
+    count = space.Count(Use::kSubnet);
+    for (int prefix = state.rules->range.prefix(); prefix <= state.rules->max_block; ++prefix) {
+      const std::int64_t blocks = space.Free(prefix, true);
+      free[std::to_string(prefix)] = blocks;
+      free[std::format("/{}", prefix)] = blocks;
+    }
+    space.ForEach(0, [&](const Hold& hold) {
+      if (hold.use != Use::kSubnet) return true;
+      const Subnet* subnet = context_.caches.subnets.Get(
+          KeyBeside(state.pool.id.ns + "/", SubnetName(state.pool.id.name, hold.block)));
+      listed[hold.block.ToString()] = subnet ? subnet->cluster : "";
+      return listed.size() < kMostListed;
+    });
+  }
+  status["allocatedCount"] = count;
+  status["freeCountBySize"] = std::move(free);
+  const bool truncated = listed.size() < count;
+  status["allocatedCIDRs"] = std::move(listed);
+  status["conditions"] = ConditionsOf(
+      state, before.get_value_or<Json>("conditions", Json(jsoncons::json_array_arg)), truncated);
+  return status;
+}
+
+Json PoolReconciler::ConditionsOf(const Space::PoolState& state, const Json& before,
+                                  bool truncated) const {
+  Json conditions = before.is_array() ? before : Json(jsoncons::json_array_arg);
+  const auto now = context_.executor.WallNow();
+  const auto generation = state.pool.id.generation;
+  kube::Condition ready{.type = "Ready",
+                        .status = kube::ConditionStatus::kTrue,
+                        .reason = "Ready",
+                        .message = "blocks can be allocated",
+                        .observed_generation = generation};
+  if (state.problem) {
+    ready.status = kube::ConditionStatus::kFalse;
+    ready.reason = state.problem->reason;
+    ready.message = state.problem->message;
+    if (ready.reason == "Deleting") ready.message += "; " + WhoUses(state);
+  }
+  kube::SetCondition(conditions, ready, now);
+  const bool known = std::ranges::any_of(conditions.array_range(), [](const Json& condition) {
+    return condition.get_value_or<std::string>("type", "") == "ListTruncated";
+  });
+  if (truncated || known) {
+    kube::SetCondition(
+        conditions,
+        {.type = "ListTruncated",
+         .status = truncated ? kube::ConditionStatus::kTrue : kube::ConditionStatus::kFalse,
+         .reason = truncated ? "TooMany" : "Complete",
+         .message = truncated ? std::format("allocatedCIDRs shows the first {} blocks; the Subnets "
+                                            "of the pool are all of them",
+                                            kMostListed)
+                              : "allocatedCIDRs shows all blocks",
+         .observed_generation = generation},
+        now);
+  }
+  return conditions;
+}
+
+}  // namespace berth::ipam

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "reconcile/ipam/context.h"
+
+namespace berth::ipam {
+
+// The only writer of pools' status: what the seed calls the PoolStatusReconciler. Figures come from
+// the Space, so a reconcile costs the same for any number of Subnets. A burst of changes is told
+// once it is over, or every kLongestSilence while it lasts. Also the order of deletion: a pool goes
+// after its Subnets and its children.
+class PoolReconciler {
+ public:
+  static constexpr async::Duration kQuiet = std::chrono::milliseconds(300);
+  static constexpr async::Duration kLongestSilence = std::chrono::seconds(5);
+  // Entries of status.allocatedCIDRs: an object has its bounds.
+  static constexpr std::size_t kMostListed = 256;
+
+  explicit PoolReconciler(Context& context)
+      : context_(context), pools_(context.executor, context.caches.pools) {}
+
+  // To be called when figures have changed, before the key is queued.
+  void Changed(const std::string& key) { since_.try_emplace(key, context_.executor.Now()); }
+
+  async::Task<Outcome> Reconcile(std::string key);
+
+ private:
+  async::Task<Outcome> Update(std::string key);
+  async::Task<Outcome> End(std::string key, Pool pool);
+  async::Task<Step> DropSubnets(std::string key);
+  async::Task<Step> SetFinalizer(Pool pool, bool wanted);
+  async::Task<Step> Report(std::string key);
+  Json StatusOf(const Space::PoolState& state, const Json& before) const;
+  Json ConditionsOf(const Space::PoolState& state, const Json& before, bool truncated) const;
+
+  Context& context_;
+  Overlay<Pool> pools_;
+  std::map<std::string, async::TimePoint> since_;  // the first change that was not told yet
+};
+
+}  // namespace berth::ipam

@@ -1,0 +1,118 @@
+#include "reconcile/ipam/subnet_reconciler.h"
+
+#include <format>
+#include <utility>
+
+#include "kube/object.h"
+#include "kube/timestamp.h"
+
+namespace berth::ipam {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A watch that is further behind than this is asked about.
+constexpr auto kUnseenFor = 30s;
+
+}  // namespace
+
+async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
+  const Subnet* cached = context_.caches.subnets.Get(key);
+  if (!cached) co_return co_await LookFor(std::move(key));
+  Subnet subnet = *cached;
+  if (subnet.id.deleting != 0) co_return co_await End(std::move(subnet));
+  if (!subnet.claim_uid.empty()) {
+    const Claim* claim = context_.caches.claims.Get(KeyBeside(key, subnet.claim_name));
+    if (!claim || claim->id.uid != subnet.claim_uid) {
+      co_return co_await DropOrphan(std::move(subnet));
+    }
+  }
+  if (const auto told = co_await Report(std::move(subnet)); !told) {
+    co_return std::unexpected(told.error());
+  }
+  co_return runtime::Requeue{};
+}
+
+async::Task<Outcome> SubnetReconciler::LookFor(std::string key) {
+  const auto found = unseen_.find(key);
+  if (found == unseen_.end()) co_return runtime::Requeue{};
+  const Subnet made = found->second;
+  const auto read = co_await context_.api.Get(kSubnets, made.id.ns, made.id.name);
+  if (!read && !IsGone(read.error())) co_return std::unexpected(read.error());
+  // The watch may have told of it meanwhile, or another have been made.
+  const auto still = unseen_.find(key);
+  if (still == unseen_.end() || still->second.id.uid != made.id.uid) co_return runtime::Requeue{};
+  if (read) {
+    const auto subnet = kube::Decode<Subnet>(*read);
+    if (subnet && subnet->id.uid == made.id.uid) co_return runtime::Requeue{kUnseenFor};
+  }
+  unseen_.erase(still);
+  context_.space.RemoveSubnet(made);
+  co_return runtime::Requeue{};
+}
+
+async::Task<Outcome> SubnetReconciler::End(Subnet subnet) {
+  if (!subnet.id.finalizer) co_return runtime::Requeue{};
+  const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
+  if (pool) {
+    const auto until =
+        async::WallTime(std::chrono::seconds(subnet.id.deleting + pool->pool.grace_seconds));
+    const auto left = until - context_.executor.WallNow();
+    if (left > left.zero()) {
+      co_return runtime::Requeue{std::chrono::duration_cast<async::Duration>(left)};
+    }
+  }
+  Json patch = PatchOf(subnet.id);
+  patch["metadata"]["finalizers"] = FinalizersOf(subnet.id, false);
+  const auto removed = co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name,
+                                                   kube::PatchType::kMerge, patch.to_string());
+  if (!removed && !IsGone(removed.error())) co_return std::unexpected(removed.error());
+  co_return runtime::Requeue{};
+}
+
+// The cache says that its claim is gone; the API server decides.
+async::Task<Outcome> SubnetReconciler::DropOrphan(Subnet subnet) {
+  const auto claim = co_await context_.api.Get(kClaims, subnet.id.ns, subnet.claim_name);
+  if (!claim && !IsGone(claim.error())) co_return std::unexpected(claim.error());
+  if (claim) {
+    const auto owner = kube::Decode<Claim>(*claim);
+    if (!owner) co_return std::unexpected(owner.error());
+    if (owner->id.uid == subnet.claim_uid) co_return runtime::Requeue{1s};
+  }
+  const auto deleted =
+      co_await context_.api.Delete(kSubnets, subnet.id.ns, subnet.id.name,
+                                   {.uid = subnet.id.uid, .resource_version = {}, .call = {}});
+  if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
+  co_return runtime::Requeue{};
+}
+
+async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
+  const auto placement = context_.space.PlacementOf(subnet);
+  const bool allocated = placement.phase == SubnetPhase::kAllocated;
+  if (subnet.phase == placement.phase && subnet.message == placement.message &&
+      (!allocated || subnet.has_allocated_at)) {
+    co_return Step();
+  }
+  Json patch = PatchOf(subnet.id);
+  Json& status = patch["status"] = Json(jsoncons::json_object_arg);
+  status["phase"] = Name(placement.phase);
+  status["message"] = placement.message.empty() ? Json::null() : Json(placement.message);
+  if (allocated && !subnet.has_allocated_at) {
+    status["allocatedAt"] = kube::FormatTime(context_.executor.WallNow());
+  }
+  const auto written =
+      co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name, kube::PatchType::kMerge,
+                                  patch.to_string(), {.subresource = "status", .call = {}});
+  if (!written) {
+    if (IsGone(written.error())) co_return Step();
+    co_return std::unexpected(written.error());
+  }
+  if (placement.phase == SubnetPhase::kFailed) {
+    context_.events.Record(subnet.id.Reference(kSubnets), kube::EventType::kWarning,
+                           subnet.cidr ? "AllocationConflict" : "ValidationFailed", "Allocate",
+                           placement.message);
+  }
+  co_return Step();
+}
+
+}  // namespace berth::ipam

@@ -1,0 +1,458 @@
+#include "reconcile/ipam/system.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kube/leader_election.h"
+#include "log/log.h"
+#include "reconcile/ipam/claim_reconciler.h"
+#include "reconcile/ipam/context.h"
+#include "reconcile/ipam/pool_claim_reconciler.h"
+#include "reconcile/ipam/pool_reconciler.h"
+#include "reconcile/ipam/stamp.h"
+#include "reconcile/ipam/subnet_reconciler.h"
+
+namespace berth::ipam {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A create that has not arrived by then was refused, or its client is gone.
+constexpr auto kReservedFor = 30s;
+// Everything is looked at again now and then: against what nobody thought of.
+constexpr auto kResync = std::chrono::minutes(10);
+constexpr auto kUnseenFor = 30s;
+
+// The reconcilers and their queues: what only the leader has.
+struct Work {
+  Work(async::Executor& executor, kube::Transport& transport, Caches& caches, Space& space,
+       Metrics* metrics, const System::Options& options);
+
+  runtime::Controller::Options Named(const char* name) const {
+    return {.name = name, .registry = registry};
+  }
+
+  void Begin();
+  void Resync();
+
+  prometheus::Registry* registry;
+  kube::EventRecorder events;
+  Context context;
+  SubnetReconciler subnet;
+  ClaimReconciler claim;
+  PoolReconciler pool;
+  PoolClaimReconciler pool_claim;
+  runtime::Controller subnets;
+  runtime::Controller claims;
+  runtime::Controller pools;
+  runtime::Controller pool_claims;
+  async::Handle resync;
+};
+
+Work::Work(async::Executor& executor, kube::Transport& transport, Caches& caches, Space& space,
+           Metrics* metrics, const System::Options& options)
+    : registry(options.registry),
+      events(executor, transport,
+             {.controller = "berth.dev/ipam",
+              .instance = options.identity,
+              .registry = options.registry}),
+      context{executor, kube::Api(transport), events, caches, space, metrics, options.stamp_key},
+      subnet(context),
+      claim(context,
+            [this](const Subnet& made) {
+              if (!context.caches.subnets.Get(made.id.Key())) {
+                subnet.Made(made);
+                subnets.AddAfter(made.id.Key(), kUnseenFor);
+              }
+              context.space.PutSubnet(made);
+            }),
+      pool(context),
+      pool_claim(context),
+      subnets(executor, Named("Subnet"),
+              [this](std::string key) { return subnet.Reconcile(std::move(key)); }),
+      claims(executor, Named("CIDRAllocator"),
+             [this](std::string key) { return claim.Reconcile(std::move(key)); }),
+      pools(executor, Named("PoolStatus"),
+            [this](std::string key) { return pool.Reconcile(std::move(key)); }),
+      pool_claims(executor, Named("SubnetPoolClaim"),
+                  [this](std::string key) { return pool_claim.Reconcile(std::move(key)); }) {}
+
+void Work::Begin() {
+  Resync();
+  claims.Start();
+  subnets.Start();
+  pools.Start();
+  pool_claims.Start();
+}
+
+void Work::Resync() {
+  const auto all = [](auto& informer, runtime::Controller& controller) {
+    informer.ForEach([&](const std::string& key, const auto&) { controller.AddResync(key); });
+  };
+  all(context.caches.claims, claims);
+  all(context.caches.subnets, subnets);
+  all(context.caches.pools, pools);
+  all(context.caches.pool_claims, pool_claims);
+  resync = context.executor.RunAfter(kResync, [this] { Resync(); });
+}
+
+}  // namespace
+
+struct System::Parts {
+  Parts(async::Executor& to_run, kube::Transport& transport, Options given);
+
+  void Listen();
+  void ListenToPools();
+  void ListenToSubnets();
+  void ListenToClaims();
+  void Build();
+  void Elected();
+  void BeginWhenFresh();
+  void Requeue(const std::string& pool, Metrics::Trigger trigger);
+  void OnFigures(const std::string& pool);
+  void OnRoom(const std::string& pool);
+  void OnPlacement(const std::string& subnet);
+  void ExpireReservations();
+  void CountClaims();
+
+  async::Executor& executor;
+  const Options options;
+  std::optional<Metrics> metrics;
+  Caches caches;
+  Space space;
+  kube::LeaderElector elector;
+  kube::FencedTransport fence;
+  kube::Transport& writes;
+  std::unique_ptr<Work> work;
+  bool built = false;                         // the space has the caches' whole state
+  bool may_work = false;                      // this replica leads
+  std::map<std::string, std::size_t> phases;  // claims in each
+  std::set<std::string> dirty;                // pools, for who shows them
+  async::Handle expiry;
+};
+
+System::Parts::Parts(async::Executor& to_run, kube::Transport& transport, Options given)
+    : executor(to_run),
+      options(std::move(given)),
+      caches(to_run, transport),
+      space(to_run, {.on_figures = [this](const std::string& pool) { OnFigures(pool); },
+                     .on_room = [this](const std::string& pool) { OnRoom(pool); },
+                     .on_placement = [this](const std::string& subnet) { OnPlacement(subnet); }}),
+      elector(to_run, transport,
+              {.ns = options.lease_namespace,
+               .name = options.lease_name,
+               .identity = options.identity}),
+      fence(to_run, transport, elector),
+      writes(options.elect ? static_cast<kube::Transport&>(fence) : transport) {
+  if (options.registry) metrics.emplace(*options.registry);
+  Listen();
+  caches.Start();
+  if (!options.elect) {
+    may_work = true;
+    return;
+  }
+  elector.Start({.on_elected = [this] { Elected(); },
+                 .on_deposed =
+                     [this] {
+                       may_work = false;
+                       work.reset();
+                       // What was given out and not written down is nobody's now.
+                       if (built) Build();
+                     }});
+}
+
+void System::Parts::Listen() {
+  ListenToPools();
+  ListenToSubnets();
+  ListenToClaims();
+  const auto queue = [this](const std::string& key) {
+    if (work) work->pool_claims.Add(key);
+  };
+  caches.pool_claims.AddHandler(
+      {.on_add = [queue](const std::string& key, const PoolClaim&) { queue(key); },
+       .on_update = [queue](const std::string& key, const PoolClaim&,
+                            const PoolClaim&) { queue(key); },
+       .on_delete = [queue](const std::string& key, const PoolClaim&) { queue(key); },
+       .on_whole = [this] { BeginWhenFresh(); }});
+}
+
+void System::Parts::ListenToPools() {
+  // A child's life concerns its claim, too.
+  const auto tell_claim = [this](const std::string& key, const Pool& pool) {
+    if (!work || pool.owner_uid.empty()) return;
+    caches.pool_claims.ForEachIn(
+        caches.pool_claims_by_parent, KeyBeside(key, pool.parent),
+        [&](const std::string& claim, const PoolClaim&) { work->pool_claims.Add(claim); });
+  };
+  caches.pools.AddHandler(
+      {.on_add =
+           [this, tell_claim](const std::string& key, const Pool& now) {
+             if (!built) return;
+             space.PutPool(now);
+             Requeue(key, Metrics::Trigger::kCreate);
+             tell_claim(key, now);
+           },
+       .on_update =
+           [this, tell_claim](const std::string& key, const Pool& before, const Pool& now) {
+             if (!built) return;
+             space.PutPool(now);
+             if (before.id.generation != now.id.generation || before.parent != now.parent) {
+               Requeue(key, Metrics::Trigger::kUpdate);
+             }
+             tell_claim(key, now);
+           },
+       .on_delete =
+           [this, tell_claim](const std::string& key, const Pool& last) {
+             if (!built) return;
+             // Its Subnets wait for another pool of the name.
+             std::vector<const Subnet*> subnets;
+             caches.subnets.ForEachIn(
+                 caches.subnets_by_pool, key,
+                 [&](const std::string&, const Subnet& subnet) { subnets.push_back(&subnet); });
+             for (const Subnet* subnet : subnets) space.RemoveSubnet(*subnet);
+             space.RemovePool(key);
+             for (const Subnet* subnet : subnets) space.PutSubnet(*subnet);
+             if (!last.parent.empty()) {
+               Requeue(KeyBeside(key, last.parent), Metrics::Trigger::kDelete);
+             }
+             Requeue(key, Metrics::Trigger::kDelete);
+             tell_claim(key, last);
+           },
+       .on_whole = [this] { BeginWhenFresh(); }});
+}
+
+void System::Parts::ListenToSubnets() {
+  const auto seen = [this](const std::string& key) {
+    if (!work) return;
+    work->subnet.Seen(key);
+    work->subnets.Add(key);
+  };
+  const auto tell_claim = [this](const std::string& key, const Subnet& subnet) {
+    if (work && !subnet.claim_name.empty()) work->claims.Add(KeyBeside(key, subnet.claim_name));
+  };
+  caches.subnets.AddHandler(
+      {.on_add =
+           [this, seen](const std::string& key, const Subnet& now) {
+             if (!built) return;
+             seen(key);
+             space.PutSubnet(now);
+             Requeue(now.PoolKey(), Metrics::Trigger::kCreate);
+           },
+       .on_update =
+           [this, seen, tell_claim](const std::string& key, const Subnet& before,
+                                    const Subnet& now) {
+             if (!built) return;
+             seen(key);
+             const bool another = before.id.uid != now.id.uid || before.pool != now.pool ||
+                                  before.cidr != now.cidr || before.cluster != now.cluster ||
+                                  before.claim_uid != now.claim_uid;
+             if (!another) return;
+             space.RemoveSubnet(before);
+             space.PutSubnet(now);
+             Requeue(before.PoolKey(), Metrics::Trigger::kUpdate);
+             Requeue(now.PoolKey(), Metrics::Trigger::kUpdate);
+             tell_claim(key, before);
+           },
+       .on_delete =
+           [this, seen, tell_claim](const std::string& key, const Subnet& last) {
+             if (!built) return;
+             seen(key);
+             space.RemoveSubnet(last);
+             Requeue(last.PoolKey(), Metrics::Trigger::kDelete);
+             tell_claim(key, last);
+           },
+       .on_whole = [this] { BeginWhenFresh(); }});
+}
+
+void System::Parts::ListenToClaims() {
+  const auto queue = [this](const std::string& key, const Claim& claim) {
+    if (!work) return;
+    work->claims.Add(key);
+    if (!claim.owner_name.empty()) work->pool_claims.Add(KeyBeside(key, claim.owner_name));
+  };
+  caches.claims.AddHandler(
+      {.on_add =
+           [this, queue](const std::string& key, const Claim& now) {
+             ++phases[now.phase];
+             queue(key, now);
+           },
+       .on_update =
+           [this, queue](const std::string& key, const Claim& before, const Claim& now) {
+             --phases[before.phase];
+             ++phases[now.phase];
+             queue(key, now);
+             if (work && before.id.uid != now.id.uid) {
+               if (const auto* held = space.BindingOf(before.PoolKey(), before.cluster,
+                                                      Fingerprint(before.id.uid))) {
+                 work->subnets.Add(KeyBeside(key, SubnetName(before.pool, held->block)));
+               }
+             }
+           },
+       .on_delete =
+           [this, queue](const std::string& key, const Claim& last) {
+             --phases[last.phase];
+             queue(key, last);
+             if (!work) return;
+             // Its Subnet has no claim any more.
+             if (const auto* held =
+                     space.BindingOf(last.PoolKey(), last.cluster, Fingerprint(last.id.uid))) {
+               work->subnets.Add(KeyBeside(key, SubnetName(last.pool, held->block)));
+             }
+             // Who waits for the clusterID, or for what it was promised.
+             OnRoom(last.PoolKey());
+           },
+       .on_whole = [this] { BeginWhenFresh(); }});
+}
+
+void System::Parts::Elected() {
+  may_work = true;
+  // What the leader before wrote may not have come through the watches yet.
+  if (caches.synced()) caches.Refresh();
+  BeginWhenFresh();
+}
+
+void System::Parts::Build() {
+  std::vector<const Pool*> pools;
+  std::vector<const Subnet*> subnets;
+  pools.reserve(caches.pools.size());
+  subnets.reserve(caches.subnets.size());
+  caches.pools.ForEach([&](const std::string&, const Pool& pool) { pools.push_back(&pool); });
+  caches.subnets.ForEach(
+      [&](const std::string&, const Subnet& subnet) { subnets.push_back(&subnet); });
+  space.Rebuild(pools, std::move(subnets));
+  built = true;
+  for (const auto& [key, state] : space.pools()) dirty.insert(key);
+}
+
+void System::Parts::BeginWhenFresh() {
+  if (!caches.synced()) return;
+  if (!built) Build();
+  if (!may_work || work || !caches.fresh()) return;
+  Build();
+  work = std::make_unique<Work>(executor, writes, caches, space, metrics ? &*metrics : nullptr,
+                                options);
+  work->Begin();
+  log::Info("ipam at work", {{"pools", caches.pools.size()},
+                             {"subnets", caches.subnets.size()},
+                             {"claims", caches.claims.size()}});
+}
+
+void System::Parts::Requeue(const std::string& pool, Metrics::Trigger trigger) {
+  if (!work) return;
+  if (metrics) metrics->Requeued(trigger);
+  work->pool.Changed(pool);
+  work->pools.Add(pool);
+}
+
+void System::Parts::OnFigures(const std::string& pool) {
+  dirty.insert(pool);
+  if (!work) return;
+  work->pool.Changed(pool);
+  work->pools.Add(pool);
+}
+
+void System::Parts::OnRoom(const std::string& pool) {
+  if (!work) return;
+  caches.claims.ForEachIn(caches.unbound_claims_by_pool, pool,
+                          [this](const std::string& key, const Claim&) { work->claims.Add(key); });
+  caches.pool_claims.ForEachIn(
+      caches.pool_claims_by_parent, pool,
+      [this](const std::string& key, const PoolClaim&) { work->pool_claims.Add(key); });
+}
+
+void System::Parts::OnPlacement(const std::string& subnet) {
+  if (work) work->subnets.Add(subnet);
+}
+
+void System::Parts::ExpireReservations() {
+  const auto next = space.Expire();
+  expiry = {};
+  if (next) expiry = executor.RunAt(*next, [this] { ExpireReservations(); });
+}
+
+System::System(async::Executor& executor, kube::Transport& transport, Options options)
+    : parts_(std::make_unique<Parts>(executor, transport, std::move(options))) {}
+
+System::~System() = default;
+
+async::Task<void> System::Stop() {
+  const auto quiet = parts_->fence.QuietAt();
+  parts_->work.reset();
+  if (parts_->options.elect) co_await parts_->elector.Release(quiet);
+}
+
+bool System::synced() const { return parts_->built; }
+bool System::leading() const { return parts_->work != nullptr; }
+const Space& System::space() const { return parts_->space; }
+
+const Claim* System::FindClaim(const std::string& key) const {
+  return parts_->caches.claims.Get(key);
+}
+
+const PoolClaim* System::FindPoolClaim(const std::string& key) const {
+  return parts_->caches.pool_claims.Get(key);
+}
+
+std::vector<const Subnet*> System::SubnetsOf(const std::string& pool, std::size_t most) const {
+  std::vector<const Subnet*> subnets;
+  const Space::PoolState* state = parts_->space.Find(pool);
+  if (!state || !state->space) return subnets;
+  state->space->ForEach(0, [&](const Hold& hold) {
+    const Subnet* subnet =
+        parts_->caches.subnets.Get(KeyBeside(pool, SubnetName(state->pool.id.name, hold.block)));
+    if (hold.use == Use::kSubnet && subnet) subnets.push_back(subnet);
+    return subnets.size() < most;
+  });
+  return subnets;
+}
+
+std::optional<std::string> System::Stamp(const Claim& claim) {
+  if (!parts_->work || parts_->options.stamp_key.empty()) return std::nullopt;
+  // It is there already: this create will be refused.
+  if (!claim.id.name.empty() && parts_->caches.claims.Get(claim.id.Key())) return std::nullopt;
+  Wish wish{.claim = claim.id.name,
+            .cluster = claim.cluster,
+            .size = claim.block_size,
+            .exact = std::nullopt,
+            .owner = std::max<Owner>(parts_->executor.Random(), 1)};
+  if (!claim.requested.empty()) {
+    const auto requested = Cidr::Parse(claim.requested);
+    if (!requested || !requested->IsCanonical()) return std::nullopt;
+    wish.exact = *requested;
+  }
+  const auto block =
+      parts_->space.Reserve(claim.PoolKey(), wish, parts_->executor.Now() + kReservedFor);
+  if (!block) return std::nullopt;
+  if (!parts_->expiry) parts_->ExpireReservations();
+  return WriteStamp({*block, wish.owner}, parts_->options.stamp_key, claim.id.ns, claim.id.name,
+                    claim.pool);
+}
+
+bool System::Recalculate(const std::string& ns, const std::string& pool) {
+  const std::string key = ns + "/" + pool;
+  if (!parts_->space.Find(key)) return false;
+  parts_->Requeue(key, Metrics::Trigger::kUpdate);
+  return true;
+}
+
+std::vector<std::string> System::TakeDirty() {
+  std::vector<std::string> pools(parts_->dirty.begin(), parts_->dirty.end());
+  parts_->dirty.clear();
+  parts_->CountClaims();
+  return pools;
+}
+
+void System::Parts::CountClaims() {
+  if (!metrics) return;
+  for (const auto& [phase, count] : phases) {
+    metrics->CountClaims(phase.empty() ? "Pending" : phase, static_cast<double>(count));
+  }
+}
+
+std::vector<const runtime::Controller*> System::controllers() const {
+  if (!parts_->work) return {};
+  const Work& work = *parts_->work;
+  return {&work.claims, &work.pools, &work.pool_claims, &work.subnets};
+}
+
+}  // namespace berth::ipam
