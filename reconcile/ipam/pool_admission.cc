@@ -204,9 +204,14 @@ std::string Counted(std::size_t count, std::string_view what,
   return text + (count > names.size() ? " and others)" : ")");
 }
 
-std::vector<std::string> SubnetNames(const std::string& key, const Knowledge& known) {
+std::vector<std::string> SubnetNames(const std::string& key, const Space::PoolState& state,
+                                     const Knowledge& known) {
   std::vector<std::string> names;
   for (const Subnet* subnet : known.subnets_of(key, kMostNamed)) names.push_back(subnet->id.name);
+  for (const auto& [unplaced, subnet] : state.unplaced) {
+    if (names.size() == kMostNamed) break;
+    names.push_back(subnet.id.name);
+  }
   return names;
 }
 
@@ -246,7 +251,7 @@ std::optional<std::string> Users(const Pool& pool, const Knowledge& known, Count
     text += (text.empty() ? "" : " and ") + Counted(count, what, names());
   };
   add(held(Use::kSubnet) + state->unplaced.size(), "Subnet",
-      [&] { return SubnetNames(key, known); });
+      [&] { return SubnetNames(key, *state, known); });
   add(state->children.size(), "child pool", [&] { return ChildNames(*state); });
   if (counting == Counting::kReservationsToo)
     add(held(Use::kReserved), "reservation", [] { return std::vector<std::string>(); });
