@@ -52,8 +52,10 @@ users: [{{name: berth-demo, user: {{token: "{}"}}}}]
       url, drogon::utils::base64Encode(ca_pem), token);
 }
 
+// `home` is the thread that the webhook is called on.
 memory::ServerThread::Server::Webhook InProcess(const admission::Webhooks& webhooks,
-                                                const admission::Webhooks::Rule& rule) {
+                                                const admission::Webhooks::Rule& rule,
+                                                async::Executor& home) {
   memory::ServerThread::Server::Webhook webhook{
       .name = rule.path.substr(1),
       .group = rule.group,
@@ -61,11 +63,12 @@ memory::ServerThread::Server::Webhook InProcess(const admission::Webhooks& webho
       .mutating = rule.phase == admission::Phase::kMutate};
   for (const auto operation : rule.operations)
     webhook.operations.emplace_back(admission::Name(operation));
-  webhook.call = [&webhooks, path = rule.path](const std::string& review, auto answer) {
-    webhooks.Review(path, review, [answer](std::expected<std::string, kube::Status> reviewed) {
-      if (reviewed) return answer(std::move(*reviewed));
-      answer(kube::Terminal(reviewed.error().message));
-    });
+  webhook.call = [&webhooks, &home, path = rule.path](const std::string& review, auto answer) {
+    webhooks.Review(path, review, home,
+                    [answer](std::expected<std::string, kube::Status> reviewed) {
+                      if (reviewed) return answer(std::move(*reviewed));
+                      answer(kube::Terminal(reviewed.error().message));
+                    });
   };
   return webhook;
 }
@@ -140,7 +143,8 @@ Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks)
   front_ = std::make_unique<memory::Front>(server_, api, token_);
   server_.Run([&](memory::ServerThread::Server& server) {
     server.AddAggregatedGroup(apis::kGroup, apis::kVersion);
-    for (const auto& rule : webhooks.Rules()) server.AddWebhook(InProcess(webhooks, rule));
+    for (const auto& rule : webhooks.Rules())
+      server.AddWebhook(InProcess(webhooks, rule, server_.executor()));
   });
   return {.name = "kubernetes",
           .port = port_.port(),

@@ -10,7 +10,7 @@
 
 #include "certs/authority.h"
 #include "certs/store.h"
-#include "handlers/admission/subnetpool.h"
+#include "handlers/admission/ipam.h"
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
 #include "handlers/apis/workqueues.h"
@@ -106,6 +106,7 @@ class Server {
   const std::chrono::system_clock::time_point origin_ =
       std::chrono::system_clock::now() - std::chrono::steady_clock::now().time_since_epoch();
   async::EventLoop control_thread_{"control"};
+  ipam::Desk desk_{control_thread_};
   std::unique_ptr<Control> control_;  // on the control thread
 };
 
@@ -192,7 +193,7 @@ kube::Result<void> Server::Prepare() {
   api_ = std::make_unique<apis::ApiServer>(*authenticator_, *authorizer_, registry_);
   api_->Add(work_queues_);
   api_->Start();
-  admission::RegisterSubnetPool(webhooks_);
+  admission::RegisterIpam(webhooks_, desk_);
   if (auto done = StageServingPair(); !done) return done;
   if (auto done = StageClientCa(); !done) return done;
 

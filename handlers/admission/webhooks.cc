@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 
+#include "handlers/loop_executor.h"
 #include "kube/json_view.h"
 #include "log/log.h"
 
@@ -78,7 +79,7 @@ void Webhooks::Serve(const drogon::HttpRequestPtr& request, http::Callback callb
     return callback(http::Respond(kube::UnsupportedMediaType(http::kJson)));
   }
   const Webhook& webhook = *found->second;
-  Judge(webhook, request->body(),
+  Judge(webhook, request->body(), LoopExecutor::OfThisThread(),
         [&webhook, request,
          callback = std::move(callback)](std::expected<std::string, kube::Status> answer) {
           if (answer) return callback(http::Respond(200, std::move(*answer)));
@@ -100,15 +101,17 @@ std::vector<Webhooks::Rule> Webhooks::Rules() const {
   return rules;
 }
 
-void Webhooks::Review(std::string_view path, std::string_view review, Answer answer) const {
+void Webhooks::Review(std::string_view path, std::string_view review, async::Executor& home,
+                      Answer answer) const {
   const auto found = by_path_.find(path);
   if (found == by_path_.end()) return answer(std::unexpected(http::NoSuchPath()));
-  Judge(*found->second, review, std::move(answer));
+  Judge(*found->second, review, home, std::move(answer));
 }
 
 // A template, so that what answers over HTTP need not be wrapped once more.
 template <typename Callable>
-void Webhooks::Judge(const Webhook& webhook, std::string_view text, Callable answer) {
+void Webhooks::Judge(const Webhook& webhook, std::string_view text, async::Executor& home,
+                     Callable answer) {
   const auto began = Clock::now();
   const auto refuse = [&](std::string why) {
     webhook.malformed->Increment();
@@ -132,7 +135,7 @@ void Webhooks::Judge(const Webhook& webhook, std::string_view text, Callable ans
   };
   const Handler& handler = webhook.by_operation[static_cast<std::size_t>(review->operation)];
   if (!handler || !review->sub_resource.empty()) return reply(Response::Allow());
-  handler(*review, std::move(reply));
+  handler(*review, home, std::move(reply));
 }
 
 }  // namespace berth::admission

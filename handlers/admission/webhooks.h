@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "async/executor.h"
 #include "handlers/admission/review.h"
 #include "handlers/http.h"
 
@@ -26,8 +27,9 @@ enum class Phase { kMutate, kValidate };
 class Webhooks {
  public:
   using Reply = std::move_only_function<void(Response)>;
-  // Calls `reply` exactly once, on the thread it was called on; may do so after it has returned.
-  using Handler = std::function<void(const Request&, Reply)>;
+  // Calls `reply` exactly once, on `home`, the thread it was called on; may do so after it has
+  // returned.
+  using Handler = std::function<void(const Request&, async::Executor& home, Reply)>;
 
   explicit Webhooks(prometheus::Registry& registry);
   ~Webhooks();
@@ -35,8 +37,8 @@ class Webhooks {
   void On(Phase phase, const std::string& group, const std::string& resource,
           std::initializer_list<Operation> operations, Handler handler);
 
-  // Handles one HTTP request. Operations that have no handler are allowed: the webhook
-  // configuration decides what is sent.
+  // Handles one HTTP request, on its event loop. Operations that have no handler are allowed: the
+  // webhook configuration decides what is sent.
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback) const;
 
   // What a webhook configuration says of a webhook.
@@ -51,14 +53,17 @@ class Webhooks {
 
   // Answers a review, an AdmissionReview as JSON, of the webhook with this path as if it had come
   // over HTTP: with the AdmissionReview to answer, or with the Status that refuses a malformed one.
+  // On `home`, the thread this is called on.
   using Answer = std::move_only_function<void(std::expected<std::string, kube::Status>)>;
-  void Review(std::string_view path, std::string_view review, Answer answer) const;
+  void Review(std::string_view path, std::string_view review, async::Executor& home,
+              Answer answer) const;
 
  private:
   struct Webhook;
 
   template <typename Callable>
-  static void Judge(const Webhook& webhook, std::string_view review, Callable answer);
+  static void Judge(const Webhook& webhook, std::string_view review, async::Executor& home,
+                    Callable answer);
 
   prometheus::Family<prometheus::Counter>& reviews_;
   prometheus::Family<prometheus::Histogram>& latency_;

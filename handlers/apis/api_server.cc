@@ -1,7 +1,11 @@
 #include "handlers/apis/api_server.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
+#include "handlers/loop_executor.h"
+#include "kube/age.h"
 #include "log/log.h"
 
 namespace berth::apis {
@@ -31,6 +35,33 @@ kube::Status TooLarge(std::uint64_t asked, std::uint64_t current) {
                      ", current: " + std::to_string(current),
           .details = {.causes = {{"ResourceVersionTooLarge", "Too large resource version", ""}},
                       .retry_after_seconds = kRetrySoon}};
+}
+
+// What an action answers with, as far as the request says it. It has neither uid nor version: it is
+// not kept.
+Object NewObject(const Action::Call& call) {
+  Object object;
+  object.ns = call.ns;
+  object.name = call.object["metadata"]["name"].StringOr("");
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  Json metadata(jsoncons::json_object_arg);
+  if (!object.name.empty()) metadata["name"] = object.name;
+  if (!object.ns.empty()) metadata["namespace"] = object.ns;
+  metadata["creationTimestamp"] =
+      kube::Timestamp(std::chrono::duration_cast<std::chrono::seconds>(now).count());
+  object.metadata = metadata.to_string();
+  return object;
+}
+
+void Complete(Object& object, const ResourceType& type, Action::Outcome& outcome) {
+  Json whole(jsoncons::json_object_arg);
+  whole["apiVersion"] = kGroupVersion;
+  whole["kind"] = type.kind;
+  whole["metadata"] = Json::parse(object.metadata);
+  for (auto& member : outcome.content.object_range())
+    whole[member.key()] = std::move(member.value());
+  object.json = whole.to_string();
+  object.cells = std::move(outcome.cells);
 }
 
 }  // namespace
@@ -97,10 +128,14 @@ void ApiServer::Add(ResourceStore& store) {
   resources_.emplace(plural, Resource{&store, std::make_unique<WatchHub>(store, metrics)});
 }
 
+void ApiServer::Add(Action& action) { actions_.emplace(action.type().plural, &action); }
+
 void ApiServer::Start() {
   std::vector<const ResourceType*> types;
-  types.reserve(resources_.size());
+  types.reserve(resources_.size() + actions_.size());
   for (const auto& [plural, resource] : resources_) types.push_back(&resource.store->type());
+  for (const auto& [plural, action] : actions_) types.push_back(&action->type());
+  std::ranges::sort(types, {}, &ResourceType::plural);
   const std::string group = std::string("/apis/") + kGroup;
   const std::string version = std::string("/apis/") + kGroupVersion;
   aggregated_ = AggregatedGroupList(types);
@@ -121,7 +156,8 @@ ApiServer::Exchange ApiServer::Begin(const drogon::HttpRequestPtr& request,
                     .user = {},
                     .id = http::RequestId(request),
                     .requests = &requests_};
-  exchange.known = resources_.contains(exchange.attributes.resource);
+  const std::string& resource = exchange.attributes.resource;
+  exchange.known = resources_.contains(resource) || actions_.contains(resource);
   return exchange;
 }
 
@@ -153,6 +189,8 @@ void ApiServer::Authorize(const Exchange& exchange) {
 
 void ApiServer::Dispatch(Exchange exchange) {
   if (exchange.attributes.resource.empty()) return ServeDocument(exchange);
+  if (const auto action = actions_.find(exchange.attributes.resource); action != actions_.end())
+    return Create(exchange, *action->second);
   const auto found = resources_.find(exchange.attributes.resource);
   const bool scoped = !exchange.attributes.ns.empty();
   if (found == resources_.end() || (scoped && !found->second.store->type().namespaced)) {
@@ -275,6 +313,26 @@ void ApiServer::Delete(const Exchange& exchange, ResourceStore& store) {
   }
   exchange.Answer(kube::Success(
       {.name = name, .group = kGroup, .kind = plural, .uid = object->uid, .causes = {}}));
+}
+
+void ApiServer::Create(const Exchange& exchange, Action& action) {
+  const ResourceType& type = action.type();
+  const auto& [verb, path, group, version, plural, ns, name] = exchange.attributes;
+  if (!ns.empty() && !type.namespaced) return exchange.Answer(http::NoSuchPath());
+  if (verb != "create" || !name.empty() || ns.empty() == type.namespaced)
+    return exchange.Answer(kube::MethodNotAllowed(kGroup, plural, verb));
+  const auto form = ReadForm(exchange.request);
+  if (!form) return exchange.Answer(form.error());
+  kube::JsonDocument document;
+  const auto call = ReadCreation(exchange.request, type, ns, document);
+  if (!call) return exchange.Answer(call.error());
+  action.Create(*call, LoopExecutor::OfThisThread(),
+                [exchange, &type, form = *form, made = NewObject(*call)](
+                    std::expected<Action::Outcome, kube::Status> outcome) mutable {
+                  if (!outcome) return exchange.Answer(outcome.error());
+                  Complete(made, type, *outcome);
+                  exchange.Answer(http::Respond(201, RenderObject(type, made, form)));
+                });
 }
 
 void ApiServer::Forget(const trantor::TcpConnection* connection) {

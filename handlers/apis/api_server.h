@@ -25,8 +25,9 @@ class ApiServer {
   ApiServer(Authenticator& authenticator, Authorizer& authorizer, prometheus::Registry& registry);
   ~ApiServer();
 
-  // Before Start() only. The store outlives the server.
+  // Before Start() only. What is added outlives the server.
   void Add(ResourceStore& store);
+  void Add(Action& action);
   void Start();
 
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback);
@@ -54,6 +55,7 @@ class ApiServer {
   void List(const Exchange& exchange, ResourceStore& store);
   void Watch(const Exchange& exchange, Resource& resource);
   void Delete(const Exchange& exchange, ResourceStore& store);
+  void Create(const Exchange& exchange, Action& action);
 
   Authenticator& authenticator_;
   Authorizer& authorizer_;
@@ -61,6 +63,7 @@ class ApiServer {
   prometheus::Family<prometheus::Gauge>& watchers_;
   prometheus::Family<prometheus::Counter>& cut_off_;
   std::map<std::string, Resource, std::less<>> resources_;
+  std::map<std::string, Action*, std::less<>> actions_;
   std::map<std::string, Document, std::less<>> documents_;
   Document aggregated_;
 };

@@ -56,6 +56,7 @@ Document MakeDocument(std::string body, std::string content_type) {
 }
 
 std::vector<std::string> Verbs(const ResourceType& type) {
+  if (type.action) return {"create"};
   std::vector<std::string> verbs = {"get", "list", "watch"};
   if (type.deletable) verbs.insert(verbs.begin(), "delete");
   return verbs;

@@ -104,7 +104,7 @@ Json Schemas(const std::vector<const ResourceType*>& types, const std::string& r
   Json schemas = NewObject();
   for (const auto* type : types) {
     schemas[kPrefix + type->kind] = KindSchema(*type, root);
-    schemas[kPrefix + type->kind + "List"] = ListSchema(*type, root);
+    if (!type->action) schemas[kPrefix + type->kind + "List"] = ListSchema(*type, root);
   }
   schemas[kMeta] = MetaSchema();
   schemas[kListMeta] = ListMetaSchema();
@@ -125,51 +125,80 @@ Json PathParameter(const char* name, bool v3) {
   return parameter;
 }
 
+// What a request or a response carries, as each version of OpenAPI says it.
+void PutBody(Json& carrier, const std::string& reference, bool v3) {
+  Json schema = NewObject();
+  schema["$ref"] = reference;
+  if (!v3) {
+    carrier["schema"] = std::move(schema);
+    return;
+  }
+  carrier["content"] = NewObject();
+  carrier["content"]["application/json"] = NewObject();
+  carrier["content"]["application/json"]["schema"] = std::move(schema);
+}
+
 Json Operation(const ResourceType& type, const char* action, const std::string& root,
                const std::string& schema, bool v3) {
-  Json reference = NewObject();
-  reference["$ref"] = root + schema;
-  Json ok = NewObject();
-  ok["description"] = "OK";
-  if (v3) {
-    ok["content"] = NewObject();
-    ok["content"]["application/json"] = NewObject();
-    ok["content"]["application/json"]["schema"] = std::move(reference);
-  } else {
-    ok["schema"] = std::move(reference);
-  }
+  const bool creates = std::string_view(action) == "create";
+  Json answer = NewObject();
+  answer["description"] = creates ? "Created" : "OK";
+  PutBody(answer, root + schema, v3);
   Json operation = NewObject();
   operation["description"] = std::string(action) + " " + type.plural;
   operation["operationId"] = std::string(action) + "LiveBerthDevV1alpha1" + type.kind;
   operation["responses"] = NewObject();
-  operation["responses"]["200"] = std::move(ok);
-  operation["x-kubernetes-action"] = action;
+  operation["responses"][creates ? "201" : "200"] = std::move(answer);
+  operation["x-kubernetes-action"] = creates ? "post" : action;
   operation["x-kubernetes-group-version-kind"] = GroupVersionKind(type.kind);
   return operation;
 }
 
+Json Create(const ResourceType& type, const std::string& root, bool v3) {
+  const std::string schema = kPrefix + type.kind;
+  Json operation = Operation(type, "create", root, schema, v3);
+  Json body = NewObject();
+  body["required"] = true;
+  PutBody(body, root + schema, v3);
+  if (v3) {
+    operation["requestBody"] = std::move(body);
+  } else {
+    body["name"] = "body";
+    body["in"] = "body";
+    operation["parameters"] = Json(jsoncons::json_array_arg);
+    operation["parameters"].push_back(std::move(body));
+  }
+  return operation;
+}
+
+void AddPaths(Json& paths, const ResourceType& type, const std::string& root, bool v3) {
+  std::string base = std::string("/apis/") + kGroupVersion + "/";
+  if (type.namespaced) base += "namespaces/{namespace}/";
+  base += type.plural;
+  const auto parameters = [&](bool item) {
+    Json list(jsoncons::json_array_arg);
+    if (type.namespaced) list.push_back(PathParameter("namespace", v3));
+    if (item) list.push_back(PathParameter("name", v3));
+    return list;
+  };
+  paths[base] = NewObject();
+  paths[base]["parameters"] = parameters(false);
+  if (type.action) {
+    paths[base]["post"] = Create(type, root, v3);
+    return;
+  }
+  paths[base]["get"] = Operation(type, "list", root, kPrefix + type.kind + "List", v3);
+  const std::string item = base + "/{name}";
+  paths[item] = NewObject();
+  paths[item]["parameters"] = parameters(true);
+  paths[item]["get"] = Operation(type, "get", root, kPrefix + type.kind, v3);
+  if (type.deletable)
+    paths[item]["delete"] = Operation(type, "delete", root, kPrefix + type.kind, v3);
+}
+
 Json Paths(const std::vector<const ResourceType*>& types, const std::string& root, bool v3) {
   Json paths = NewObject();
-  for (const auto* type : types) {
-    std::string base = std::string("/apis/") + kGroupVersion + "/";
-    if (type->namespaced) base += "namespaces/{namespace}/";
-    base += type->plural;
-    const auto parameters = [&](bool item) {
-      Json list(jsoncons::json_array_arg);
-      if (type->namespaced) list.push_back(PathParameter("namespace", v3));
-      if (item) list.push_back(PathParameter("name", v3));
-      return list;
-    };
-    paths[base] = NewObject();
-    paths[base]["get"] = Operation(*type, "list", root, kPrefix + type->kind + "List", v3);
-    paths[base]["parameters"] = parameters(false);
-    const std::string item = base + "/{name}";
-    paths[item] = NewObject();
-    paths[item]["get"] = Operation(*type, "get", root, kPrefix + type->kind, v3);
-    if (type->deletable)
-      paths[item]["delete"] = Operation(*type, "delete", root, kPrefix + type->kind, v3);
-    paths[item]["parameters"] = parameters(true);
-  }
+  for (const auto* type : types) AddPaths(paths, *type, root, v3);
   return paths;
 }
 

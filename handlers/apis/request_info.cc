@@ -15,7 +15,8 @@ constexpr std::string_view kAcceptable =
     "application/json, application/json;as=Table;v=v1;g=meta.k8s.io, "
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io, "
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
-constexpr int kLeastWatchSeconds = 1800;  // as kube-apiserver's --min-request-timeout
+constexpr std::size_t kMostOfABody = 3 * 1024 * 1024;  // as kube-apiserver's
+constexpr int kLeastWatchSeconds = 1800;               // as kube-apiserver's --min-request-timeout
 
 bool IsTrue(const std::string& text) {
   return text == "true" || text == "1" || text == "True" || text == "TRUE" || text == "t" ||
@@ -141,6 +142,34 @@ std::string ContinueToken(const ListKey& next, std::uint64_t version) {
   std::string text = std::to_string(version);
   text.append(1, '\0').append(next.ns).append(1, '\0').append(next.name);
   return drogon::utils::base64Encode(text, true);
+}
+
+std::expected<Action::Call, kube::Status> ReadCreation(const drogon::HttpRequestPtr& request,
+                                                       const ResourceType& type,
+                                                       const std::string& ns,
+                                                       kube::JsonDocument& document) {
+  const std::string& content_type = request->getHeader("content-type");
+  if (!content_type.empty() && !content_type.starts_with(http::kJson))
+    return std::unexpected(kube::UnsupportedMediaType(http::kJson));
+  if (request->body().size() > kMostOfABody)
+    return std::unexpected(kube::RequestEntityTooLarge(kMostOfABody));
+  const auto object = document.Parse(request->body());
+  if (!object) return std::unexpected(kube::BadRequest(object.error().message));
+  if (!object->is_object()) return std::unexpected(kube::BadRequest("the body is not an object"));
+  if ((*object)["apiVersion"].StringOr(kGroupVersion) != kGroupVersion ||
+      (*object)["kind"].StringOr(type.kind) != type.kind)
+    return std::unexpected(
+        kube::BadRequest(std::string("the object is no ") + type.kind + " of " + kGroupVersion));
+  if ((*object)["metadata"]["namespace"].StringOr(ns) != ns)
+    return std::unexpected(kube::BadRequest(
+        "the namespace of the provided object does not match the namespace sent on the request"));
+  const std::string& dry_run = request->getParameter("dryRun");
+  if (!dry_run.empty() && dry_run != "All")
+    return std::unexpected(kube::Invalid(
+        "CreateOptions", "meta.k8s.io", "",
+        {{"FieldValueNotSupported",
+          "Unsupported value: \"" + dry_run + "\": supported values: \"All\"", "dryRun"}}));
+  return Action::Call{.ns = ns, .object = *object, .dry_run = !dry_run.empty()};
 }
 
 std::expected<Form, kube::Status> ReadForm(const drogon::HttpRequestPtr& request) {

@@ -35,6 +35,12 @@ std::expected<WatchRequest, kube::Status> ReadWatchRequest(const drogon::HttpReq
                                                            Selection selection);
 std::expected<Form, kube::Status> ReadForm(const drogon::HttpRequestPtr& request);
 
+// The object that is sent to be created. The views are into `document`.
+std::expected<Action::Call, kube::Status> ReadCreation(const drogon::HttpRequestPtr& request,
+                                                       const ResourceType& type,
+                                                       const std::string& ns,
+                                                       kube::JsonDocument& document);
+
 // Opaque to clients: where a list goes on and which version it began with.
 std::string ContinueToken(const ListKey& next, std::uint64_t version);
 

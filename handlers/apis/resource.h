@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "async/executor.h"
 #include "kube/json.h"
+#include "kube/json_view.h"
 #include "kube/selector.h"
 #include "kube/status.h"
 
@@ -37,6 +39,7 @@ struct ResourceType {
   std::vector<std::string> categories;
   bool namespaced = false;
   bool deletable = false;
+  bool action = false;  // see Action: create is the only verb
   std::string description;
   std::vector<Column> columns;
   std::vector<std::string> selectable_fields;  // besides metadata.name and metadata.namespace
@@ -127,6 +130,29 @@ class ResourceStore {
   // go.
   virtual std::expected<void, kube::Status> Delete(const std::string& ns,
                                                    const std::string& name) = 0;
+};
+
+// A resource of which nothing is kept: to create one is to have something done. Thread-safe.
+class Action {
+ public:
+  struct Call {
+    std::string ns;
+    kube::JsonView object;  // as sent; good until Create returns
+    bool dry_run = false;   // everything is checked, nothing done
+  };
+  // What is answered beside apiVersion, kind and metadata, which are the caller's.
+  struct Outcome {
+    Json content{jsoncons::json_object_arg};
+    std::vector<Cell> cells;
+  };
+  using Answer = std::move_only_function<void(std::expected<Outcome, kube::Status>)>;
+
+  virtual ~Action() = default;
+
+  // Says `action`.
+  virtual const ResourceType& type() const = 0;
+  // Answers once, on `home`, the thread this is called on; perhaps after it has returned.
+  virtual void Create(const Call& call, async::Executor& home, Answer answer) = 0;
 };
 
 }  // namespace berth::apis

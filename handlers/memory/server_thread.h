@@ -42,6 +42,9 @@ class ServerThread {
   // not.
   void End(WatchId id);
 
+  // The thread itself, for a webhook to come back to.
+  async::Executor& executor() { return loop_; }
+
   // These wait, so not from the thread, nor after Stop.
   kube::Response Ask(kube::Request request);
   void Run(const std::function<void(Server&)>& work);
