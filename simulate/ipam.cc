@@ -303,6 +303,12 @@ struct Ipam::Picture {
     });
   }
 
+  std::optional<std::string> CheckReason(const Json& claim) const;
+  std::optional<std::string> CheckClaim(const Json& claim, bool held) const;
+  std::optional<std::string> CheckClaims(const std::vector<Json>& claims) const;
+  std::optional<std::string> CheckPool(const std::string& name, const Json& pool) const;
+  std::optional<std::string> CheckPoolClaims(const std::vector<Json>& claims) const;
+
   std::map<std::string, Json> pools;
   std::vector<Block> blocks;
 };
@@ -331,14 +337,18 @@ std::optional<std::string> Ipam::Check(World& world, const std::string&,
 
 namespace {
 
-// Whether the naive way finds a free block of the size.
-bool HasRoom(const Cidr& range, int prefix, const std::function<bool(const Cidr&)>& used) {
-  if (prefix < range.prefix() || prefix > Width(range.family())) return false;
+using Wrong = std::optional<std::string>;
+
+// How many blocks of a size the naive way finds free.
+std::int64_t CountFree(const Cidr& range, int prefix,
+                       const std::function<bool(const Cidr&)>& used) {
+  if (prefix < range.prefix() || prefix > Width(range.family())) return 0;
+  std::int64_t free = 0;
   const ipam::Address step = ipam::Address{1} << (Width(range.family()) - prefix);
   for (ipam::Address at = range.First(); at <= range.Last(); at += step) {
-    if (!used(Cidr(range.family(), at, prefix))) return true;
+    free += !used(Cidr(range.family(), at, prefix));
   }
-  return false;
+  return free;
 }
 
 std::string ReasonOf(const Json& object) {
@@ -350,125 +360,142 @@ std::string ReasonOf(const Json& object) {
   return "";
 }
 
+std::int64_t Number(const Json& object, std::string_view member) {
+  return object.get_value_or<std::int64_t>(member, -1);
+}
+
+// What is kept from claims makes the naive count another one.
+bool KeepsSome(const Json& pool) {
+  const Json spec = Part(pool, "spec");
+  return spec.contains("excludedRanges") || spec.contains("preAllocations");
+}
+
 }  // namespace
 
-std::optional<std::string> Ipam::Unsettled(World& world) {
-  const Picture picture(world);
-  std::map<std::string, Json> claims;  // by uid
-  std::set<std::string> held;          // claims with a Subnet, by uid
-  for (Json& claim : world.List(Collection("subnetclaims"))) {
-    const std::string uid = UidOf(claim);
-    claims.emplace(uid, std::move(claim));
+// Whether the reason that a claim in Error gives is true.
+Wrong Ipam::Picture::CheckReason(const Json& claim) const {
+  const Json spec = Part(claim, "spec");
+  const std::string name = NameOf(claim);
+  const std::string pool = Text(spec, "poolRef");
+  const std::string reason = ReasonOf(claim);
+  const auto range = RangeOf(pool);
+  if ((reason == "PoolNotFound") != !range) {
+    return std::format("claim {}: {}, and the pool {}", name, reason, range ? "is" : "is not");
   }
-  for (const auto& block : picture.blocks) {
+  if (reason == "PoolExhausted" && !KeepsSome(pools.at(pool))) {
+    const auto size = spec.get_value_or<std::int64_t>(
+        "blockSize", Number(Part(pools.at(pool), "spec"), "defaultBlockSize"));
+    if (CountFree(*range, static_cast<int>(size),
+                  [&](const Cidr& block) { return Used(pool, block, true); }) > 0) {
+      return std::format("claim {} is told that {} is exhausted, which it is not", name, pool);
+    }
+  }
+  if (reason == "ClusterIDConflict" && std::ranges::none_of(blocks, [&](const Block& block) {
+        return block.pool == pool && block.cluster == Text(spec, "clusterID");
+      })) {
+    return std::format("claim {} is told of a conflict that there is not", name);
+  }
+  return std::nullopt;
+}
+
+Wrong Ipam::Picture::CheckClaim(const Json& claim, bool held) const {
+  const std::string name = NameOf(claim);
+  const std::string phase = Text(Part(claim, "status"), "phase");
+  if (Deleting(claim)) return "claim " + name + " is still being deleted";
+  if (phase == "Bound") {
+    if (!held) return "claim " + name + " is Bound and has no Subnet";
+    if (Part(claim["metadata"], "annotations").contains(ipam::kStampAnnotation)) {
+      return "claim " + name + " still has its stamp";
+    }
+    return std::nullopt;
+  }
+  if (phase != "Error") return std::format("claim {} is {}", name, phase);
+  if (held) return "claim " + name + " is in Error and has a Subnet";
+  return CheckReason(claim);
+}
+
+Wrong Ipam::Picture::CheckClaims(const std::vector<Json>& claims) const {
+  std::set<std::string> uids;
+  std::set<std::string> held;
+  for (const Json& claim : claims) uids.insert(UidOf(claim));
+  for (const Block& block : blocks) {
     if (block.claim_uid.empty()) continue;
-    if (!claims.contains(block.claim_uid)) return "Subnet " + block.name + " is of no claim";
+    if (!uids.contains(block.claim_uid)) return "Subnet " + block.name + " is of no claim";
     if (!held.insert(block.claim_uid).second)
       return "two Subnets are of the claim of " + block.name;
-    if (block.phase != "Allocated" && picture.RangeOf(block.pool)) {
+    if (block.phase != "Allocated" && RangeOf(block.pool)) {
       return std::format("Subnet {} is {}", block.name, block.phase);
     }
   }
-  for (const auto& [uid, claim] : claims) {
-    const std::string name = NameOf(claim);
-    const Json spec = Part(claim, "spec");
-    const Json status = Part(claim, "status");
-    const std::string phase = Text(status, "phase");
-    const std::string pool = Text(spec, "poolRef");
-    const auto range = picture.RangeOf(pool);
-    if (Deleting(claim)) return "claim " + name + " is still being deleted";
-    if (phase == "Bound") {
-      if (!held.contains(uid)) return "claim " + name + " is Bound and has no Subnet";
-      if (Part(claim["metadata"], "annotations").contains(ipam::kStampAnnotation)) {
-        return "claim " + name + " still has its stamp";
-      }
-      continue;
-    }
-    if (phase != "Error") return std::format("claim {} is {}", name, phase);
-    if (held.contains(uid)) return "claim " + name + " is in Error and has a Subnet";
-    const std::string reason = ReasonOf(claim);
-    if ((reason == "PoolNotFound") != !range) {
-      return std::format("claim {}: {}, pool {}", name, reason,
-                         range ? "is there" : "is not there");
-    }
-    if (reason == "PoolExhausted") {
-      const Json pool_spec = Part(picture.pools.at(pool), "spec");
-      const auto size = spec.get_value_or<std::int64_t>(
-          "blockSize", pool_spec.get_value_or<std::int64_t>("defaultBlockSize", 0));
-      const bool limited =
-          pool_spec.contains("excludedRanges") || pool_spec.contains("preAllocations");
-      if (!limited && HasRoom(*range, static_cast<int>(size),
-                              [&](const Cidr& block) { return picture.Used(pool, block, true); })) {
-        return std::format("claim {} is told that {} is exhausted, which it is not", name, pool);
-      }
-    }
-    if (reason == "ClusterIDConflict" &&
-        std::ranges::none_of(picture.blocks, [&](const auto& block) {
-          return block.pool == pool && block.cluster == Text(spec, "clusterID");
-        })) {
-      return std::format("claim {} is told of a conflict that there is not", name);
-    }
+  for (const Json& claim : claims) {
+    if (auto wrong = CheckClaim(claim, held.contains(UidOf(claim)))) return wrong;
   }
-  for (const auto& [name, pool] : picture.pools) {
-    const Json status = Part(pool, "status");
-    const auto range = picture.RangeOf(name);
-    const auto mine = [&, &pool_name = name](const Picture::Block& block) {
-      return block.pool == pool_name && block.phase == "Allocated";
-    };
-    const auto count = std::ranges::count_if(picture.blocks, mine);
-    const bool children = std::ranges::any_of(
-        picture.pools,
-        [&, &pool_name = name](const auto& other) { return ParentOf(other.second) == pool_name; });
-    const bool any = std::ranges::any_of(
-        picture.blocks, [&, &pool_name = name](const auto& b) { return b.pool == pool_name; });
-    if (Deleting(pool) && !any && !children) return "pool " + name + " is still being deleted";
-    if (status.get_value_or<std::int64_t>("allocatedCount", -1) != count) {
-      return std::format("pool {} shows {} blocks and has {}", name,
-                         status.get_value_or<std::int64_t>("allocatedCount", -1), count);
-    }
-    if (status.get_value_or<std::int64_t>("observedGeneration", -1) !=
-        pool["metadata"]["generation"].as<std::int64_t>()) {
-      return "pool " + name + " has a status of an earlier generation";
-    }
-    const Json pool_spec = Part(pool, "spec");
-    if (pool_spec.contains("excludedRanges") || pool_spec.contains("preAllocations")) continue;
-    const Json free = Part(status, "freeCountBySize");
-    for (int prefix = range->prefix();
-         prefix <= std::min(Width(range->family()), range->prefix() + 6); ++prefix) {
-      std::int64_t blocks = 0;
-      const ipam::Address step = ipam::Address{1} << (Width(range->family()) - prefix);
-      for (ipam::Address at = range->First(); at <= range->Last(); at += step) {
-        blocks += !picture.Used(name, Cidr(range->family(), at, prefix), false);
-      }
-      if (free.get_value_or<std::int64_t>(std::format("/{}", prefix), -1) != blocks) {
-        return std::format("pool {} shows {} free /{} and has {}", name,
-                           free.get_value_or<std::int64_t>(std::format("/{}", prefix), -1), prefix,
-                           blocks);
-      }
-    }
+  return std::nullopt;
+}
+
+Wrong Ipam::Picture::CheckPool(const std::string& name, const Json& pool) const {
+  const Json status = Part(pool, "status");
+  const auto of_pool = [&](const Block& block) { return block.pool == name; };
+  const auto child = [&](const auto& other) { return ParentOf(other.second) == name; };
+  if (Deleting(pool) && std::ranges::none_of(blocks, of_pool) &&
+      std::ranges::none_of(pools, child)) {
+    return "pool " + name + " is still being deleted";
   }
-  std::set<std::string> owners;
-  for (const Json& claim : world.List(Collection("subnetpoolclaims"))) {
-    const std::string phase = Text(Part(claim, "status"), "phase");
-    const std::string bound = Text(Part(claim, "status"), "boundPoolName");
-    owners.insert(UidOf(claim));
-    if (Deleting(claim)) {
-      if (!picture.pools.contains(bound)) return NameOf(claim) + " is still being deleted";
-      continue;
-    }
-    if (phase != "Bound" && phase != "Error") return std::format("{} is {}", NameOf(claim), phase);
-    if (phase == "Bound" && !picture.pools.contains(bound)) {
-      return NameOf(claim) + " is Bound to no pool";
-    }
+  const auto count = std::ranges::count_if(
+      blocks, [&](const Block& block) { return of_pool(block) && block.phase == "Allocated"; });
+  if (Number(status, "allocatedCount") != count) {
+    return std::format("pool {} shows {} blocks and has {}", name, Number(status, "allocatedCount"),
+                       count);
   }
-  for (const auto& [name, pool] : picture.pools) {
-    const Json references =
-        pool["metadata"].get_value_or<Json>("ownerReferences", Json(jsoncons::json_array_arg));
-    for (const Json& owner : references.array_range()) {
-      if (!owners.contains(Text(owner, "uid"))) return "pool " + name + " is of no pool claim";
+  if (Number(status, "observedGeneration") != Number(pool["metadata"], "generation")) {
+    return "pool " + name + " has a status of an earlier generation";
+  }
+  if (KeepsSome(pool)) return std::nullopt;
+  const Cidr range = *RangeOf(name);
+  const Json free = Part(status, "freeCountBySize");
+  for (int prefix = range.prefix(); prefix <= std::min(Width(range.family()), range.prefix() + 6);
+       ++prefix) {
+    const auto blocks_free =
+        CountFree(range, prefix, [&](const Cidr& block) { return Used(name, block, false); });
+    const auto shown = Number(free, std::format("/{}", prefix));
+    if (shown != blocks_free) {
+      return std::format("pool {} shows {} free /{} and has {}", name, shown, prefix, blocks_free);
     }
   }
   return std::nullopt;
+}
+
+Wrong Ipam::Picture::CheckPoolClaims(const std::vector<Json>& claims) const {
+  std::set<std::string> uids;
+  for (const Json& claim : claims) {
+    const std::string phase = Text(Part(claim, "status"), "phase");
+    const std::string bound = Text(Part(claim, "status"), "boundPoolName");
+    uids.insert(UidOf(claim));
+    if (Deleting(claim)) {
+      // It may wait for who uses its pool.
+      if (!pools.contains(bound)) return NameOf(claim) + " is still being deleted";
+      continue;
+    }
+    if (phase != "Bound" && phase != "Error") return std::format("{} is {}", NameOf(claim), phase);
+    if (phase == "Bound" && !pools.contains(bound)) return NameOf(claim) + " is Bound to no pool";
+  }
+  for (const auto& [name, pool] : pools) {
+    const Json references =
+        pool["metadata"].get_value_or<Json>("ownerReferences", Json(jsoncons::json_array_arg));
+    for (const Json& owner : references.array_range()) {
+      if (!uids.contains(Text(owner, "uid"))) return "pool " + name + " is of no pool claim";
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Ipam::Unsettled(World& world) {
+  const Picture picture(world);
+  if (auto wrong = picture.CheckClaims(world.List(Collection("subnetclaims")))) return wrong;
+  for (const auto& [name, pool] : picture.pools) {
+    if (auto wrong = picture.CheckPool(name, pool)) return wrong;
+  }
+  return picture.CheckPoolClaims(world.List(Collection("subnetpoolclaims")));
 }
 
 }  // namespace berth::simulate
