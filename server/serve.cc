@@ -1,10 +1,14 @@
 #include "server/serve.h"
 
+#include <openssl/hmac.h>
 #include <prometheus/registry.h>
 #include <sys/resource.h>
 
+#include <array>
 #include <csignal>
 #include <cstdlib>
+#include <format>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -13,6 +17,8 @@
 #include "handlers/admission/ipam.h"
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
+#include "handlers/apis/poolrecalculations.h"
+#include "handlers/apis/poolusages.h"
 #include "handlers/apis/workqueues.h"
 #include "handlers/health.h"
 #include "handlers/metrics.h"
@@ -20,6 +26,8 @@
 #include "kube/client_transport.h"
 #include "kube/informer.h"
 #include "log/log.h"
+#include "reconcile/ipam/desk.h"
+#include "reconcile/ipam/system.h"
 #include "server/demo.h"
 #include "server/housekeeping.h"
 #include "server/http_server.h"
@@ -33,7 +41,8 @@ using namespace std::chrono_literals;
 constexpr auto kTlsFilesEvery = 5s;
 constexpr auto kOpenWithin = 10s;
 constexpr auto kPoll = 20ms;
-constexpr auto kQueuesShownEvery = 500ms;
+constexpr auto kShownEvery = 500ms;
+constexpr auto kLeaseReturnedWithin = 3s;
 constexpr const char* kFrontProxyPath = "/api/v1/namespaces/kube-system/configmaps";
 constexpr const char* kFrontProxyQuery =
     "fieldSelector=metadata.name%3Dextension-apiserver-authentication";
@@ -51,12 +60,22 @@ struct FrontProxy {
   }
 };
 
+// A key for one purpose from a secret that has another.
+std::string DeriveKey(const std::string& secret, const std::string& purpose) {
+  std::array<unsigned char, 32> key{};
+  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
+       reinterpret_cast<const unsigned char*>(purpose.data()), purpose.size(), key.data(), nullptr);
+  return {key.begin(), key.end()};
+}
+
 // All that runs on the control thread: made there, and gone from it before the thread ends.
 struct Control {
   Housekeeping housekeeping;
   std::unique_ptr<kube::ClientTransport> transport;
   std::unique_ptr<kube::Informer<FrontProxy>> front_proxy;
-  async::Handle show_queues;
+  std::unique_ptr<ipam::System> ipam;
+  async::Running stopping;
+  async::Handle show;
 
   Control(async::Executor& executor, prometheus::Registry& registry)
       : housekeeping(executor, registry) {}
@@ -80,10 +99,12 @@ class Server {
   void StartControl();
   void FollowFrontProxy();
   void TakeFrontProxy(const FrontProxy& published);
-  void ShowQueues();
+  void StartIpam();
+  void Show();
   kube::Result<void> WaitUntilOpen();
   void Live();
   void WaitForSignalAndDrain();
+  void GiveLeaseBack();
 
   const Options& options_;
   Demo* const demo_;
@@ -100,6 +121,7 @@ class Server {
   std::unique_ptr<apis::Authenticator> authenticator_;
   std::unique_ptr<apis::Authorizer> authorizer_;
   apis::LiveCollection work_queues_{apis::WorkQueueType()};
+  apis::LiveCollection pool_usages_{apis::PoolUsageType()};
   std::unique_ptr<apis::ApiServer> api_;
   admission::Webhooks webhooks_{registry_};
   std::unique_ptr<HttpServer> http_;
@@ -107,6 +129,8 @@ class Server {
       std::chrono::system_clock::now() - std::chrono::steady_clock::now().time_since_epoch();
   async::EventLoop control_thread_{"control"};
   ipam::Desk desk_{control_thread_};
+  apis::PoolRecalculation pool_recalculation_{desk_};
+  std::string stamp_key_;
   std::unique_ptr<Control> control_;  // on the control thread
 };
 
@@ -124,8 +148,10 @@ kube::Result<void> Server::Connect() {
   auto config = options_.kubeconfig.empty() ? kube::InClusterConfig()
                                             : kube::LoadKubeconfig(options_.kubeconfig);
   if (!config) return std::unexpected(config.error());
+  // What is under way at a time is bounded by the controllers' concurrency; a rate limit on top of
+  // that would only make claims wait.
   client_ = std::make_unique<kube::Client>(std::move(*config),
-                                           kube::ClientOptions{.metrics = &registry_});
+                                           kube::ClientOptions{.qps = 0, .metrics = &registry_});
   return {};
 }
 
@@ -143,6 +169,8 @@ kube::Result<void> Server::StageServingPair() {
     if (!key) return std::unexpected(key.error());
     pair = {std::move(*cert), std::move(*key)};
   }
+  // All replicas serve with this key, so what one has stamped the others can read.
+  if (stamp_key_.empty()) stamp_key_ = DeriveKey(pair.key_pem, "berth allocation stamps");
   const auto changed = tls_files_.SetPair(pair.cert_pem, pair.key_pem);
   if (!changed) return std::unexpected(changed.error());
   if (*changed && listening_->holds()) {
@@ -192,6 +220,8 @@ kube::Result<void> Server::Prepare() {
   authorizer_ = std::make_unique<apis::Authorizer>(client_.get());
   api_ = std::make_unique<apis::ApiServer>(*authenticator_, *authorizer_, registry_);
   api_->Add(work_queues_);
+  api_->Add(pool_usages_);
+  api_->Add(pool_recalculation_);
   api_->Start();
   admission::RegisterIpam(webhooks_, desk_);
   if (auto done = StageServingPair(); !done) return done;
@@ -249,6 +279,8 @@ void Server::AddListeners() {
 
 void Server::StartControl() {
   control_ = std::make_unique<Control>(control_thread_, registry_);
+  if (client_)
+    control_->transport = std::make_unique<kube::ClientTransport>(*client_, control_thread_);
   control_->housekeeping.Every(kTlsFilesEvery, "serving-certificate",
                                [this] { return StageServingPair(); });
   if (!options_.requestheader_client_ca_file.empty()) {
@@ -258,11 +290,24 @@ void Server::StartControl() {
     FollowFrontProxy();
   }
   control_->housekeeping.Start();
-  ShowQueues();
+  if (client_) StartIpam();
+  Show();
+}
+
+void Server::StartIpam() {
+  const char* pod = std::getenv("POD_NAME");
+  const char* ns = std::getenv("POD_NAMESPACE");
+  control_->ipam = std::make_unique<ipam::System>(
+      control_thread_, *control_->transport,
+      ipam::System::Options{
+          .lease_namespace = ns ? ns : "default",
+          .identity = std::format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random()),
+          .stamp_key = stamp_key_,
+          .registry = &registry_});
+  desk_.Open(control_->ipam.get());
 }
 
 void Server::FollowFrontProxy() {
-  control_->transport = std::make_unique<kube::ClientTransport>(*client_, control_thread_);
   control_->front_proxy = std::make_unique<kube::Informer<FrontProxy>>(
       control_thread_, *control_->transport,
       kube::Reflector::Options{.path = kFrontProxyPath, .query = kFrontProxyQuery});
@@ -293,10 +338,18 @@ void Server::TakeFrontProxy(const FrontProxy& published) {
   if (demo_ && !ready_before) demo_->Announce();
 }
 
-void Server::ShowQueues() {
-  const runtime::Controller& controller = control_->housekeeping.controller();
-  apis::PublishWorkQueue(work_queues_, controller.name(), controller.Stats().queue, origin_);
-  control_->show_queues = control_thread_.RunAfter(kQueuesShownEvery, [this] { ShowQueues(); });
+// What the aggregated API shows of the control thread.
+void Server::Show() {
+  std::vector<const runtime::Controller*> controllers;
+  if (control_->ipam) {
+    controllers = control_->ipam->controllers();
+    for (const std::string& pool : control_->ipam->TakeDirty())
+      apis::PublishPoolUsage(pool_usages_, pool, control_->ipam->space());
+  }
+  controllers.push_back(&control_->housekeeping.controller());
+  for (const runtime::Controller* controller : controllers)
+    apis::PublishWorkQueue(work_queues_, controller->name(), controller->Stats().queue, origin_);
+  control_->show = control_thread_.RunAfter(kShownEvery, [this] { Show(); });
 }
 
 // Drogon opens its listeners some time after it says so.
@@ -350,12 +403,28 @@ void Server::WaitForSignalAndDrain() {
     std::this_thread::sleep_for(kPoll);
   if (const auto left = http_->in_flight(); left > 0)
     log::Warn("requests given up", {{"count", left}});
+  GiveLeaseBack();
   // Whoever waits for the API server is told while the threads they are told on still run.
   if (client_) client_->Shutdown();
   control_thread_.Run([this] { control_.reset(); });
   control_thread_.Stop();
   if (demo_) demo_->Stop();
   http_->Quit();
+}
+
+// So that another replica need not wait for its end.
+void Server::GiveLeaseBack() {
+  std::promise<void> given;
+  control_thread_.Run([&] {
+    if (!control_->ipam) return given.set_value();
+    control_->stopping = async::Start(control_->ipam->Stop(), [&given] { given.set_value(); });
+  });
+  if (given.get_future().wait_for(kLeaseReturnedWithin) != std::future_status::ready)
+    log::Warn("lease not given back in time");
+  control_thread_.Run([this] {
+    control_->stopping = {};
+    desk_.Open(nullptr);
+  });
 }
 
 void Server::Run() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulate/cache.h"
+#include "simulate/ipam.h"
 #include "simulate/leadership.h"
 #include "simulate/toy.h"
 #include "simulate/world.h"
@@ -38,6 +39,9 @@ const std::vector<Simulation>& Simulations() {
        "an informer whose watch is cut, stale, repeated and expired",
        {{"streamed", [](std::uint64_t) { return std::make_unique<Cache>(false); }},
         {"listed", [](std::uint64_t) { return std::make_unique<Cache>(true); }}}},
+      {"ipam",
+       "pools, Subnets, claims and pool claims",
+       {{"", [](std::uint64_t) { return std::make_unique<Ipam>(); }}}},
       {"leadership",
        "three replicas of which only the leader may write",
        {LeadershipVariant(true)}},

@@ -41,6 +41,8 @@ class Cidr {
     return family_ == other.family_ && prefix_ <= other.prefix_ &&
            ((address_ ^ other.address_) & ~HostMask()) == 0;
   }
+  // Blocks overlap only by containing each other.
+  bool Overlaps(const Cidr& other) const { return Contains(other) || other.Contains(*this); }
 
   // RFC 5952 for IPv6.
   std::string ToString() const;

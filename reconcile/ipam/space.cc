@@ -15,9 +15,8 @@ std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster) {
   return Fingerprint(std::string(pool).append(1, '\n').append(cluster));
 }
 
-bool Contains(const Cidr& outer, const Cidr& inner) {
-  return outer.family() == inner.family() && outer.prefix() <= inner.prefix() &&
-         outer.First() <= inner.First() && inner.Last() <= outer.Last();
+bool HasBlocks(const Space::PoolState& state) {
+  return state.space && state.space->Count(Use::kSubnet) + state.space->Count(Use::kReserved) > 0;
 }
 
 Denial NotReady(const Space::PoolState& state) {
@@ -150,8 +149,7 @@ bool Space::InUse(const std::string& pool) const {
   const PoolState* state = Find(pool);
   if (!state) return false;
   if (!state->children.empty() || !state->unplaced.empty()) return true;
-  return state->space &&
-         state->space->Count(Use::kSubnet) + state->space->Count(Use::kReserved) > 0;
+  return HasBlocks(*state);
 }
 
 void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets) {
@@ -218,7 +216,7 @@ void Space::Join(const std::string& key, const PoolState& state) {
   PoolState* parent = Mutable(KeyBeside(key, state.pool.parent));
   if (!parent || parent == &state) return;
   parent->children.insert(key);
-  if (!parent->rules || !state.rules || !Contains(parent->rules->range, state.rules->range)) return;
+  if (!parent->rules || !state.rules || !parent->rules->range.Contains(state.rules->range)) return;
   parent->child_at.insert_or_assign(state.rules->range.First(), key);
 }
 
@@ -320,7 +318,7 @@ std::optional<PoolProblem> Space::ParentProblem(const std::string& key,
   if (IsAncestor(key, key)) {
     return PoolProblem{"InvalidSpec", "the pool is its own ancestor"};
   }
-  if (!parent->rules || !Contains(parent->rules->range, state.rules->range)) {
+  if (!parent->rules || !parent->rules->range.Contains(state.rules->range)) {
     return PoolProblem{"OutsideParent", std::format("{} is not inside its parent {}, {}",
                                                     state.pool.cidr, name, parent->pool.cidr)};
   }
@@ -341,21 +339,18 @@ std::optional<PoolProblem> Space::ProblemOf(const std::string& key, const PoolSt
   }
   if (state.pool.id.deleting != 0) return PoolProblem{"Deleting", "the pool is being deleted"};
   if (auto problem = ParentProblem(key, state)) return problem;
-  const auto seniority = [](const PoolState& of) {
-    return std::tuple(of.pool.id.created, std::string_view(of.pool.id.name));
-  };
   for (auto other = pools_.lower_bound(state.pool.id.ns + "/");
        other != pools_.end() && other->second.pool.id.ns == state.pool.id.ns; ++other) {
     const PoolState& rival = other->second;
-    if (&rival == &state || !rival.rules || seniority(rival) > seniority(state)) continue;
-    if (!Contains(rival.rules->range, state.rules->range) &&
-        !Contains(state.rules->range, rival.rules->range)) {
+    if (&rival == &state || !rival.rules || !rival.rules->range.Overlaps(state.rules->range)) {
       continue;
     }
+    // The younger one gives way, but not with what it has given out.
+    const bool younger = rival.pool.id.created > state.pool.id.created;
+    if (younger && !HasBlocks(rival)) continue;
     if (IsAncestor(other->first, key) || IsAncestor(key, other->first)) continue;
-    return PoolProblem{"PoolOverlap",
-                       std::format("{} overlaps the older pool {}, {}", state.pool.cidr,
-                                   rival.pool.id.name, rival.pool.cidr)};
+    return PoolProblem{"PoolOverlap", std::format("{} overlaps pool {}, {}", state.pool.cidr,
+                                                  rival.pool.id.name, rival.pool.cidr)};
   }
   return std::nullopt;
 }
@@ -394,7 +389,7 @@ void Space::PutSubnet(const Subnet& subnet) {
 
 // True when the block is the Subnet's.
 bool Space::Place(const std::string& pool, PoolState& state, const Subnet& subnet) {
-  if (!subnet.cidr || !state.rules || !Contains(state.rules->range, *subnet.cidr)) return false;
+  if (!subnet.cidr || !state.rules || !state.rules->range.Contains(*subnet.cidr)) return false;
   const Owner owner = Fingerprint(subnet.id.uid);
   const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
   Allocator& space = *state.space;
@@ -484,6 +479,7 @@ void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) 
   PlaceChildren(state, block);
   PlaceWaiting(pool, state);
   Changed(pool, state);
+  if (!HasBlocks(state)) Evaluate(state.pool.id.ns);  // another pool may have waited for that
   callbacks_.on_room(pool);
 }
 
@@ -503,7 +499,7 @@ void Space::PlaceWaiting(const std::string& pool, PoolState& state) {
 void Space::PlaceChild(PoolState& parent, const std::string& child) {
   const PoolState* state = Find(child);
   if (!state || !state->rules || !parent.rules ||
-      !Contains(parent.rules->range, state->rules->range)) {
+      !parent.rules->range.Contains(state->rules->range)) {
     return;
   }
   if (!Evict(parent, state->rules->range)) return;
@@ -531,7 +527,7 @@ Space::Placement Space::PlacementOf(const Subnet& subnet) const {
   if (!state) return {kPending, std::format("there is no SubnetPool {}", subnet.pool)};
   if (!subnet.cidr) return {kFailed, "spec.cidr is not a canonical CIDR"};
   if (!state->rules) return {kPending, std::format("SubnetPool {} is not valid", subnet.pool)};
-  if (!Contains(state->rules->range, *subnet.cidr)) {
+  if (!state->rules->range.Contains(*subnet.cidr)) {
     return {kFailed, std::format("{} is not inside SubnetPool {}, {}", subnet.cidr->ToString(),
                                  subnet.pool, state->pool.cidr)};
   }
@@ -617,7 +613,7 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
     // What is kept for this claim stands among the exclusions.
     const auto kept = state.pool.pre_allocations.find(wish.claim);
     const bool own = kept != state.pool.pre_allocations.end() &&
-                     kept->second == exact->ToString() && Contains(state.rules->range, *exact);
+                     kept->second == exact->ToString() && state.rules->range.Contains(*exact);
     const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
                            : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
     if (!taken) return explain(taken.error());
@@ -655,7 +651,7 @@ std::expected<void, Denial> Space::Check(const std::string& pool, const Wish& wi
     refusal = Refusal::kSize;
   } else if (!exact) {
     if (state->space->Free(size) == 0) refusal = Refusal::kExhausted;
-  } else if (!Contains(state->rules->range, *exact)) {
+  } else if (!state->rules->range.Contains(*exact)) {
     refusal = Refusal::kOutside;
   } else if (state->space->Overlapping(*exact)) {
     refusal = Refusal::kHeld;

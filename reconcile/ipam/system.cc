@@ -122,7 +122,6 @@ struct System::Parts {
   Space space;
   kube::LeaderElector elector;
   kube::FencedTransport fence;
-  kube::Transport& writes;
   std::unique_ptr<Work> work;
   bool built = false;                         // the space has the caches' whole state
   bool may_work = false;                      // this replica leads
@@ -142,15 +141,10 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& transport, Option
               {.ns = options.lease_namespace,
                .name = options.lease_name,
                .identity = options.identity}),
-      fence(to_run, transport, elector),
-      writes(options.elect ? static_cast<kube::Transport&>(fence) : transport) {
+      fence(to_run, transport, elector) {
   if (options.registry) metrics.emplace(*options.registry);
   Listen();
   caches.Start();
-  if (!options.elect) {
-    may_work = true;
-    return;
-  }
   elector.Start({.on_elected = [this] { Elected(); },
                  .on_deposed =
                      [this] {
@@ -329,7 +323,7 @@ void System::Parts::BeginWhenFresh() {
   if (!built) Build();
   if (!may_work || work || !caches.fresh()) return;
   Build();
-  work = std::make_unique<Work>(executor, writes, caches, space, metrics ? &*metrics : nullptr,
+  work = std::make_unique<Work>(executor, fence, caches, space, metrics ? &*metrics : nullptr,
                                 options);
   work->Begin();
   log::Info("ipam at work", {{"pools", caches.pools.size()},
@@ -378,7 +372,7 @@ System::~System() = default;
 async::Task<void> System::Stop() {
   const auto quiet = parts_->fence.QuietAt();
   parts_->work.reset();
-  if (parts_->options.elect) co_await parts_->elector.Release(quiet);
+  co_await parts_->elector.Release(quiet);
 }
 
 bool System::synced() const { return parts_->built; }

@@ -26,7 +26,6 @@ class System {
     std::string lease_namespace = "default";
     std::string lease_name = "berth";
     std::string identity;                      // of this process and no other
-    bool elect = true;                         // or lead from the start, alone
     std::string stamp_key;                     // signs allocation stamps; the same for all replicas
     prometheus::Registry* registry = nullptr;  // for the metrics, none without one
   };
