@@ -21,10 +21,6 @@ std::optional<Cidr> RangeOf(std::string_view cidr) {
   return parsed->Canonical();
 }
 
-bool Overlap(const Cidr& one, const Cidr& other) {
-  return one.Contains(other) || other.Contains(one);
-}
-
 void CheckSizes(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& range) {
   const int least = range ? range->prefix() : 0;
   const int most = Width(range ? range->family() : Family::kIpv6);
@@ -167,7 +163,7 @@ void CheckOtherPools(Verdict& verdict, const Pool& pool, const Cidr& range, cons
        ++next) {
     const auto& [other_key, other] = *next;
     const auto other_range = RangeOf(other.pool.cidr);
-    if (other_key == key || !other_range || !Overlap(range, *other_range)) continue;
+    if (other_key == key || !other_range || !range.Overlaps(*other_range)) continue;
     if (std::ranges::contains(above, other_key) ||
         std::ranges::contains(Ancestors(space, other_key, other.pool.parent), key))
       continue;
