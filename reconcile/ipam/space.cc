@@ -198,8 +198,14 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
 void Space::SetRules(const std::string& key, PoolState& state) {
   auto rules = RulesOf(state.pool);
   if (!rules) {
+    // It gives nothing out, but what it gave out stays held.
     state.rules.reset();
-    return;  // what it held stays held
+    const auto range = Cidr::Parse(state.pool.cidr);
+    if (!state.space && range) {
+      state.space = std::make_unique<Allocator>(
+          PoolRules{.range = range->Canonical(), .max_block = Width(range->family())});
+    }
+    return;
   }
   if (state.space) {
     state.space->SetRules(*rules);
@@ -389,7 +395,12 @@ void Space::PutSubnet(const Subnet& subnet) {
 
 // True when the block is the Subnet's.
 bool Space::Place(const std::string& pool, PoolState& state, const Subnet& subnet) {
-  if (!subnet.cidr || !state.rules || !state.rules->range.Contains(*subnet.cidr)) return false;
+  // Who was told that a block is theirs keeps it, even when the range was moved away under them.
+  if (!subnet.cidr || !state.space ||
+      (subnet.phase != SubnetPhase::kAllocated &&
+       !state.space->rules().range.Contains(*subnet.cidr))) {
+    return false;
+  }
   const Owner owner = Fingerprint(subnet.id.uid);
   const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
   Allocator& space = *state.space;
@@ -526,18 +537,19 @@ Space::Placement Space::PlacementOf(const Subnet& subnet) const {
   const PoolState* state = Find(subnet.PoolKey());
   if (!state) return {kPending, std::format("there is no SubnetPool {}", subnet.pool)};
   if (!subnet.cidr) return {kFailed, "spec.cidr is not a canonical CIDR"};
-  if (!state->rules) return {kPending, std::format("SubnetPool {} is not valid", subnet.pool)};
-  if (!state->rules->range.Contains(*subnet.cidr)) {
-    return {kFailed, std::format("{} is not inside SubnetPool {}, {}", subnet.cidr->ToString(),
-                                 subnet.pool, state->pool.cidr)};
-  }
-  const auto hold = state->space->Overlapping(*subnet.cidr);
-  if (hold && hold->use == Use::kSubnet && hold->owner == Fingerprint(subnet.id.uid) &&
-      hold->block == *subnet.cidr) {
+  if (!state->space) return {kPending, std::format("SubnetPool {} is not valid", subnet.pool)};
+  const auto own = state->space->At(*subnet.cidr);
+  if (own && own->use == Use::kSubnet && own->owner == Fingerprint(subnet.id.uid)) {
     return {kAllocated, ""};
   }
-  return {kFailed, std::format("{} overlaps {}, which is in use", subnet.cidr->ToString(),
-                               hold ? hold->block.ToString() : "another block")};
+  const std::string block = subnet.cidr->ToString();
+  if (!state->space->rules().range.Contains(*subnet.cidr)) {
+    return {kFailed, std::format("{} is not inside SubnetPool {}, {}", block, subnet.pool,
+                                 state->pool.cidr)};
+  }
+  const auto other = state->space->Overlapping(*subnet.cidr);
+  return {kFailed, std::format("{} overlaps {}, which is in use", block,
+                               other ? other->block.ToString() : "another block")};
 }
 
 std::expected<Space::PoolState*, Denial> Space::Giving(const std::string& pool) {
