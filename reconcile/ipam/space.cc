@@ -435,10 +435,10 @@ bool Space::Evict(PoolState& state, const Cidr& block) {
 }
 
 void Space::Bind(const std::string& pool, const Subnet& subnet) {
-  bindings_.emplace(ClusterKey(pool, subnet.cluster),
-                    Binding{.subnet = Fingerprint(subnet.id.uid),
-                            .claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid),
-                            .block = *subnet.cidr});
+  const Owner owner = Fingerprint(subnet.id.uid);
+  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
+  Unbind(pool, subnet.cluster, owner, claim);  // left from a pool of the same name
+  bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{owner, claim, *subnet.cidr});
 }
 
 void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim) {
@@ -453,11 +453,16 @@ void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subn
 
 const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view cluster,
                                        Owner claim) const {
+  const PoolState* state = Find(pool);
+  if (!state || !state->space) return nullptr;
   const auto [begin, end] = bindings_.equal_range(ClusterKey(pool, cluster));
   const Binding* other = nullptr;
   for (auto entry = begin; entry != end; ++entry) {
-    if (entry->second.claim == claim) return &entry->second;
-    other = &entry->second;
+    const Binding& binding = entry->second;
+    const auto hold = state->space->At(binding.block);
+    if (!hold || hold->owner != (binding.subnet != 0 ? binding.subnet : binding.claim)) continue;
+    if (binding.claim == claim) return &binding;
+    other = &binding;
   }
   return other;
 }
