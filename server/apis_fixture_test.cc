@@ -65,6 +65,7 @@ LiveApi::LiveApi()
         return {};
       });
   for (auto* collection : {&gadgets, &bigs, &fleetings}) api_.Add(*collection);
+  api_.Add(ping);
   api_.Start();
   http_.Add({.name = "api",
              .tls = Listener::Tls::kClientCertificates,

@@ -23,6 +23,7 @@ inline const std::string kApi = "/apis/live.berth.dev/v1alpha1";
 inline const std::string kGadgets = kApi + "/gadgets";
 inline const std::string kBigs = kApi + "/bigs";
 inline const std::string kFleetings = kApi + "/fleetings";
+inline const std::string kPings = kApi + "/namespaces/default/pings";
 inline const std::string kAsTable =
     "Accept: application/json;as=Table;v=v1;g=meta.k8s.io,"
     "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
@@ -65,6 +66,7 @@ class LiveApi {
   apis::LiveCollection gadgets{apis::GadgetType(), 1'000'000, {.events = 1000, .bytes = 16 << 20}};
   apis::LiveCollection bigs;       // cluster-wide, not deletable, for large objects
   apis::LiveCollection fleetings;  // with next to no history
+  apis::Ping ping;
 
  private:
   LiveApi();

@@ -24,7 +24,7 @@ TEST_F(ApisWire, PlainDiscovery) {
   EXPECT_EQ(ReadJson("/apis/live.berth.dev")["kind"], "APIGroup");
   const Json resources = ReadJson(kApi);
   EXPECT_EQ(resources["kind"], "APIResourceList");
-  EXPECT_EQ(resources["resources"].size(), 3u);
+  EXPECT_EQ(resources["resources"].size(), 4u);
   EXPECT_EQ(ReadJson(kApi + "/"), resources);
 }
 
@@ -138,6 +138,46 @@ TEST_F(ApisWire, PathsThatAreNotServed) {
         kApi + "/namespaces/default/bigs", kGadgets + "/a/status", kApi + "/namespaces/default"}) {
     ExpectFailure(Read(path), 404, "NotFound");
   }
+}
+
+TEST_F(ApisWire, AnActionIsDoneAndNotKept) {
+  const auto before = live_.ping.sum.load();
+  const std::string body = R"({"apiVersion":"live.berth.dev/v1alpha1","kind":"Ping",
+      "metadata":{"name":"p1"},"spec":{"times":3}})";
+  const auto answer = Ask("POST", kPings, kJsonBody, body);
+  ASSERT_EQ(Code(answer), 201) << Body(answer);
+  Json made = Json::parse(answer->body);
+  EXPECT_FALSE(made["metadata"]["creationTimestamp"].as_string().empty());
+  made["metadata"].erase("creationTimestamp");
+  EXPECT_EQ(made, Json::parse(R"({"apiVersion":"live.berth.dev/v1alpha1","kind":"Ping",
+      "metadata":{"name":"p1","namespace":"default"},"spec":{"times":3}})"));
+  EXPECT_EQ(live_.ping.sum, before + 3);
+  EXPECT_EQ(Code(Ask("POST", kPings + "?dryRun=All", kJsonBody, body)), 201);
+  EXPECT_EQ(live_.ping.sum, before + 3);
+  const auto table = Ask("POST", kPings, {"Content-Type: application/json", kAsTable}, body);
+  EXPECT_EQ(Json::parse(Body(table))["rows"][0]["cells"], Json::parse(R"(["p1",3])"));
+  for (const std::string& target : {kPings, kPings + "/p1", kApi + "/pings"})
+    ExpectFailure(Read(target), 405, "MethodNotAllowed");
+  ExpectFailure(Ask("POST", kPings + "/p1", kJsonBody, body), 405, "MethodNotAllowed");
+  ExpectFailure(Ask("POST", kApi + "/pings", kJsonBody, body), 405, "MethodNotAllowed");
+}
+
+TEST_F(ApisWire, AnActionRefusesWhatAnApiServerWould) {
+  ExpectFailure(Ask("POST", kPings, {"Content-Type: application/yaml"}, "a: b"), 415,
+                "UnsupportedMediaType");
+  for (const char* body : {"", "{", "[]", R"({"kind":"Pong"})", R"({"apiVersion":"v1"})",
+                           R"({"metadata":{"namespace":"other"}})"}) {
+    ExpectFailure(Ask("POST", kPings, kJsonBody, body), 400, "BadRequest");
+  }
+  ExpectFailure(Ask("POST", kPings + "?dryRun=Some", kJsonBody, "{}"), 422, "Invalid");
+  ExpectFailure(Ask("POST", kPings, kJsonBody, "{}"), 422, "Invalid");
+  const std::string large = R"({"x":")" + std::string(3 << 20, 'x') + R"("})";
+  ExpectFailure(Ask("POST", kPings, kJsonBody, large), 413, "RequestEntityTooLarge");
+  const auto forbidden = live_.Connect().Exchange(
+      Request("POST", kPings, {"X-Remote-User: alice", "Content-Type: application/json"}, "{}"));
+  ExpectFailure(forbidden, 403, "Forbidden");
+  EXPECT_THAT(Json::parse(forbidden->body)["message"].as_string(),
+              HasSubstr("cannot create resource \"pings\""));
 }
 
 TEST_F(ApisWire, MethodsThatAreNotServed) {

@@ -5,7 +5,8 @@
 
 #include <string>
 
-#include "handlers/admission/subnetpool.h"
+#include "async/test_executor.h"
+#include "handlers/admission/ipam.h"
 
 // Reviews that do not come over HTTP; for those that do see server/serve_admission_test.cc.
 namespace berth::admission {
@@ -25,15 +26,18 @@ constexpr const char* kReview = R"({"kind":"AdmissionReview","apiVersion":"admis
 
 class WebhooksTest : public testing::Test {
  protected:
-  WebhooksTest() { RegisterSubnetPool(webhooks_); }
+  WebhooksTest() { RegisterIpam(webhooks_, desk_); }
 
   std::expected<std::string, kube::Status> Review(const std::string& path,
                                                   const std::string& review) {
     std::expected<std::string, kube::Status> answered;
-    webhooks_.Review(path, review, [&](auto answer) { answered = std::move(answer); });
+    webhooks_.Review(path, review, executor_, [&](auto answer) { answered = std::move(answer); });
+    executor_.RunUntilIdle();
     return answered;
   }
 
+  async::TestExecutor executor_;
+  ipam::Desk desk_{executor_};
   prometheus::Registry registry_;
   Webhooks webhooks_{registry_};
 };
@@ -51,15 +55,19 @@ TEST_F(WebhooksTest, WhatIsNoReviewIsRefused) {
 
 TEST_F(WebhooksTest, RulesSayWhatIsRegistered) {
   const auto rules = webhooks_.Rules();
-  ASSERT_EQ(rules.size(), 2);
-  EXPECT_EQ(rules[0].path, "/mutate/plexaubnet.io/subnetpools");
+  ASSERT_EQ(rules.size(), 6);
+  EXPECT_EQ(rules[0].path, "/mutate/plexaubnet.io/subnetclaims");
   EXPECT_EQ(rules[0].phase, Phase::kMutate);
   EXPECT_THAT(rules[0].operations, ElementsAre(Operation::kCreate));
-  EXPECT_EQ(rules[1].path, kValidate);
-  EXPECT_EQ(rules[1].phase, Phase::kValidate);
-  EXPECT_EQ(rules[1].group, "plexaubnet.io");
-  EXPECT_EQ(rules[1].resource, "subnetpools");
-  EXPECT_THAT(rules[1].operations, ElementsAre(Operation::kCreate, Operation::kUpdate));
+  const auto& pools = rules[4];
+  EXPECT_EQ(pools.path, kValidate);
+  EXPECT_EQ(pools.phase, Phase::kValidate);
+  EXPECT_EQ(pools.group, "plexaubnet.io");
+  EXPECT_EQ(pools.resource, "subnetpools");
+  EXPECT_THAT(pools.operations,
+              ElementsAre(Operation::kCreate, Operation::kUpdate, Operation::kDelete));
+  EXPECT_EQ(rules[5].resource, "subnets");
+  EXPECT_THAT(rules[5].operations, ElementsAre(Operation::kCreate, Operation::kUpdate));
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ class Discovery : public testing::Test {
  protected:
   const ResourceType gadgets_ = GadgetType();
   const ResourceType queues_ = WorkQueueType();
-  const std::vector<const ResourceType*> types_ = {&gadgets_, &queues_};
+  const ResourceType pings_ = PingType();
+  const std::vector<const ResourceType*> types_ = {&gadgets_, &pings_, &queues_};
 };
 
 TEST_F(Discovery, GroupListNamesTheGroupAndItsVersion) {
@@ -43,6 +44,26 @@ TEST_F(Discovery, ResourceListLooksAsCaptured) {
 TEST_F(Discovery, OnlyADeletableTypeHasTheVerb) {
   EXPECT_THAT(Verbs(gadgets_), testing::ElementsAre("delete", "get", "list", "watch"));
   EXPECT_THAT(Verbs(queues_), testing::ElementsAre("get", "list", "watch"));
+}
+
+TEST_F(Discovery, AnActionIsOnlyCreated) {
+  EXPECT_THAT(Verbs(pings_), testing::ElementsAre("create"));
+  const std::string path = "/apis/live.berth.dev/v1alpha1/namespaces/{namespace}/pings";
+  const std::string schema = "dev.berth.live.v1alpha1.Ping";
+  const Json v3 = Json::parse(OpenApiV3(types_).body);
+  EXPECT_FALSE(v3["paths"][path].contains("get"));
+  EXPECT_FALSE(v3["paths"].contains(path + "/{name}"));
+  EXPECT_FALSE(v3["components"]["schemas"].contains(schema + "List"));
+  const Json& post = v3["paths"][path]["post"];
+  EXPECT_EQ(post["x-kubernetes-action"], "post");
+  for (const Json& carrier : {post["requestBody"], post["responses"]["201"]}) {
+    EXPECT_EQ(carrier["content"]["application/json"]["schema"]["$ref"],
+              "#/components/schemas/" + schema);
+  }
+  const Json v2 = Json::parse(OpenApiV2(types_).body);
+  const Json& body = v2["paths"][path]["post"]["parameters"][0];
+  EXPECT_EQ(body["in"], "body");
+  EXPECT_EQ(body["schema"]["$ref"], "#/definitions/" + schema);
 }
 
 TEST_F(Discovery, AggregatedListSaysTheSame) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "handlers/apis/live_collection.h"
@@ -41,5 +42,44 @@ inline LiveCollection::Draft Gadget(std::string ns, std::string name, int size, 
   draft.content["status"]["phase"] = std::move(phase);
   return draft;
 }
+
+inline ResourceType PingType() {
+  ResourceType type;
+  type.plural = "pings";
+  type.singular = "ping";
+  type.kind = "Ping";
+  type.namespaced = true;
+  type.action = true;
+  type.description = "A ping.";
+  type.columns = {{"Times", "integer", "spec.times", 0}};
+  type.properties = Json::parse(R"({"spec":{"type":"object","description":"What is wanted.",
+      "properties":{"times":{"type":"integer","description":"How often."}}}})");
+  return type;
+}
+
+// An action that counts what was asked of it, and refuses none.
+class Ping : public Action {
+ public:
+  const ResourceType& type() const override { return type_; }
+  void Create(const Call& call, async::Executor& home, Answer answer) override {
+    const auto times = call.object["spec"]["times"].Int().value_or(0);
+    if (times == 0)
+      return answer(std::unexpected(kube::Invalid(
+          "Ping", kGroup, "", {{"FieldValueRequired", "Required value", "spec.times"}})));
+    if (!call.dry_run) sum += times;
+    Outcome outcome;
+    outcome.content["spec"] = Json(jsoncons::json_object_arg);
+    outcome.content["spec"]["times"] = times;
+    outcome.cells = {Cell::Number(static_cast<std::uint64_t>(times))};
+    home.Post([answer = std::move(answer), outcome = std::move(outcome)]() mutable {
+      answer(std::move(outcome));
+    });
+  }
+
+  std::atomic<std::int64_t> sum = 0;
+
+ private:
+  const ResourceType type_ = PingType();
+};
 
 }  // namespace berth::apis

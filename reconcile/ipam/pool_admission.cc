@@ -21,10 +21,6 @@ std::optional<Cidr> RangeOf(std::string_view cidr) {
   return parsed->Canonical();
 }
 
-bool Overlap(const Cidr& one, const Cidr& other) {
-  return one.Contains(other) || other.Contains(one);
-}
-
 void CheckSizes(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& range) {
   const int least = range ? range->prefix() : 0;
   const int most = Width(range ? range->family() : Family::kIpv6);
@@ -167,7 +163,7 @@ void CheckOtherPools(Verdict& verdict, const Pool& pool, const Cidr& range, cons
        ++next) {
     const auto& [other_key, other] = *next;
     const auto other_range = RangeOf(other.pool.cidr);
-    if (other_key == key || !other_range || !Overlap(range, *other_range)) continue;
+    if (other_key == key || !other_range || !range.Overlaps(*other_range)) continue;
     if (std::ranges::contains(above, other_key) ||
         std::ranges::contains(Ancestors(space, other_key, other.pool.parent), key))
       continue;
@@ -204,9 +200,14 @@ std::string Counted(std::size_t count, std::string_view what,
   return text + (count > names.size() ? " and others)" : ")");
 }
 
-std::vector<std::string> SubnetNames(const std::string& key, const Knowledge& known) {
+std::vector<std::string> SubnetNames(const std::string& key, const Space::PoolState& state,
+                                     const Knowledge& known) {
   std::vector<std::string> names;
   for (const Subnet* subnet : known.subnets_of(key, kMostNamed)) names.push_back(subnet->id.name);
+  for (const auto& [unplaced, subnet] : state.unplaced) {
+    if (names.size() == kMostNamed) break;
+    names.push_back(subnet.id.name);
+  }
   return names;
 }
 
@@ -246,7 +247,7 @@ std::optional<std::string> Users(const Pool& pool, const Knowledge& known, Count
     text += (text.empty() ? "" : " and ") + Counted(count, what, names());
   };
   add(held(Use::kSubnet) + state->unplaced.size(), "Subnet",
-      [&] { return SubnetNames(key, known); });
+      [&] { return SubnetNames(key, *state, known); });
   add(state->children.size(), "child pool", [&] { return ChildNames(*state); });
   if (counting == Counting::kReservationsToo)
     add(held(Use::kReserved), "reservation", [] { return std::vector<std::string>(); });

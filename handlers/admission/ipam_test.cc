@@ -1,10 +1,14 @@
-#include "handlers/admission/subnetpool.h"
+#include "handlers/admission/ipam.h"
 
 #include <drogon/utils/Utilities.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
 
+#include "async/test_executor.h"
+
+// The webhooks of the IPAM while there is nobody to ask: an object is judged by itself. With
+// everything around them: ipam_cluster_test.cc.
 namespace berth::admission {
 namespace {
 
@@ -12,6 +16,8 @@ using testing::HasSubstr;
 
 constexpr const char* kValidate = "/validate/plexaubnet.io/subnetpools";
 constexpr const char* kMutate = "/mutate/plexaubnet.io/subnetpools";
+constexpr const char* kNotLooked =
+    "Berth does not know the other objects yet: conflicts with them were not looked for";
 
 struct Pool {
   std::string cidr;  // empty: not given
@@ -40,15 +46,16 @@ Json Review(const std::string& operation, const Json& object, const Json& old_ob
   return review;
 }
 
-class SubnetPoolWebhook : public testing::Test {
+class IpamAlone : public testing::Test {
  protected:
-  SubnetPoolWebhook() { RegisterSubnetPool(webhooks_); }
+  IpamAlone() { RegisterIpam(webhooks_, desk_); }
 
   struct Answer {
     int code = 0;
     Json body;
   };
 
+  // Over HTTP, where it is refused at once.
   Answer Send(const std::string& path, const std::string& body,
               drogon::HttpMethod method = drogon::Post,
               const std::string& content_type = "application/json") {
@@ -69,10 +76,16 @@ class SubnetPoolWebhook : public testing::Test {
   }
 
   Json Verdict(const std::string& path, const Json& review) {
-    const Answer answer = Send(path, review.to_string());
-    EXPECT_EQ(answer.code, 200);
-    EXPECT_EQ(answer.body["response"]["uid"], "u-1");
-    return answer.body["response"];
+    std::vector<std::string> answers;
+    webhooks_.Review(path, review.to_string(), executor_,
+                     [&](std::expected<std::string, kube::Status> answer) {
+                       answers.push_back(answer.value());
+                     });
+    executor_.RunUntilIdle();
+    EXPECT_EQ(answers.size(), 1);
+    const Json response = Json::parse(answers.front())["response"];
+    EXPECT_EQ(response["uid"], "u-1");
+    return response;
   }
 
   Json Create(const Pool& pool) {
@@ -92,17 +105,19 @@ class SubnetPoolWebhook : public testing::Test {
     return prometheus::TextSerializer().Serialize(registry_.Collect());
   }
 
+  async::TestExecutor executor_;
+  ipam::Desk desk_{executor_};
   prometheus::Registry registry_;
   Webhooks webhooks_{registry_};
 };
 
-TEST_F(SubnetPoolWebhook, AllowsACanonicalCidr) {
+TEST_F(IpamAlone, AllowsACanonicalCidr) {
   for (const char* cidr : {"10.0.0.0/16", "0.0.0.0/0", "192.0.2.1/32", "2001:db8::/32", "::/0"}) {
     EXPECT_TRUE(Create({cidr})["allowed"].as<bool>()) << cidr;
   }
 }
 
-TEST_F(SubnetPoolWebhook, DeniesWhatIsNotACidrAndSaysWhere) {
+TEST_F(IpamAlone, DeniesWhatIsNotACidrAndSaysWhere) {
   for (const char* cidr :
        {"x", "10.0.0.0", "10.0.0.0/33", "10.0.0/8", "010.0.0.0/8", "2001:db8::/129"}) {
     const Json answer = Create({cidr});
@@ -120,7 +135,7 @@ TEST_F(SubnetPoolWebhook, DeniesWhatIsNotACidrAndSaysWhere) {
   }
 }
 
-TEST_F(SubnetPoolWebhook, NamesTheCanonicalForm) {
+TEST_F(IpamAlone, NamesTheCanonicalForm) {
   const auto message = [&](const char* cidr) {
     return Create({cidr})["status"]["details"]["causes"][0]["message"].as_string();
   };
@@ -129,42 +144,79 @@ TEST_F(SubnetPoolWebhook, NamesTheCanonicalForm) {
   EXPECT_THAT(message("2001:db8:0:0::/32"), HasSubstr("\"2001:db8::/32\""));
 }
 
-TEST_F(SubnetPoolWebhook, RequiresACidr) {
+TEST_F(IpamAlone, RequiresACidr) {
   const Json cause = Create({})["status"]["details"]["causes"][0];
   EXPECT_EQ(cause["reason"], "FieldValueRequired");
   EXPECT_EQ(cause["field"], "spec.cidr");
 }
 
-TEST_F(SubnetPoolWebhook, WarnsOnAnUpdateThatKeepsAnOldMistake) {
+TEST_F(IpamAlone, WarnsOnAnUpdateThatKeepsAnOldMistake) {
   const Json answer = Update({"10.0.0.1/8"}, {"10.0.0.1/8", 26});
   EXPECT_TRUE(answer["allowed"].as<bool>());
-  ASSERT_EQ(answer["warnings"].size(), 1u);
+  ASSERT_EQ(answer["warnings"].size(), 2u);
   EXPECT_THAT(answer["warnings"][0].as_string(), testing::StartsWith("spec.cidr: "));
   EXPECT_LE(answer["warnings"][0].as_string().size(), 120u);
+  EXPECT_EQ(answer["warnings"][1], kNotLooked);
 }
 
-TEST_F(SubnetPoolWebhook, DeniesAnUpdateThatMakesAMistake) {
+TEST_F(IpamAlone, DeniesAnUpdateThatMakesAMistake) {
   EXPECT_FALSE(Update({"10.0.0.0/8"}, {"10.0.0.1/8"})["allowed"].as<bool>());
   EXPECT_FALSE(Update({"10.0.0.1/8"}, {"10.0.0.2/8"})["allowed"].as<bool>());
   EXPECT_FALSE(Update({"10.0.0.0/8"}, {})["allowed"].as<bool>());
   const Json fixed = Update({"10.0.0.1/8"}, {"10.0.0.0/8"});
   EXPECT_TRUE(fixed["allowed"].as<bool>());
-  EXPECT_FALSE(fixed.contains("warnings"));
+  EXPECT_EQ(fixed["warnings"], Json(std::vector<std::string>{kNotLooked}));
 }
 
-TEST_F(SubnetPoolWebhook, NeverStandsInTheWayOfADeletion) {
+TEST_F(IpamAlone, NeverStandsInTheWayOfADeletion) {
   EXPECT_TRUE(Update({"10.0.0.0/8"}, {"nonsense", 0, true})["allowed"].as<bool>());
   const Json deletion = Review("DELETE", Json::null(), Pool{"nonsense"}.ToJson());
   EXPECT_TRUE(Verdict(kValidate, deletion)["allowed"].as<bool>());
 }
 
-TEST_F(SubnetPoolWebhook, LetsStatusUpdatesPass) {
+TEST_F(IpamAlone, LetsAFinalizerGoWhateverTheSpecSays) {
+  Json held = Pool{"nonsense"}.ToJson();
+  held["metadata"]["finalizers"] = Json::parse(R"(["ipam.plexaubnet.io/finalizer"])");
+  const Json answer = Verdict(kValidate, Review("UPDATE", Pool{"nonsense"}.ToJson(), held));
+  EXPECT_TRUE(answer["allowed"].as<bool>());
+  EXPECT_FALSE(answer.contains("warnings"));
+}
+
+TEST_F(IpamAlone, TheParentsLabelIsJudgedToo) {
+  Json child = Pool{"10.0.0.0/16"}.ToJson();
+  child["spec"]["parentRef"] = "one";
+  Json other = child;
+  other["metadata"]["labels"] = Json::parse(R"({"plexaubnet.io/parent":"two"})");
+  const Json answer = Verdict(kValidate, Review("UPDATE", other, child));
+  EXPECT_EQ(answer["status"]["details"]["causes"][0]["field"], "spec.parentRef");
+}
+
+TEST_F(IpamAlone, ADeletionIsRefusedByThePoolsOwnStatus) {
+  Json used = Pool{"10.0.0.0/16"}.ToJson();
+  used["status"] = Json::parse(R"({"allocatedCount":2})");
+  const Json answer = Verdict(kValidate, Review("DELETE", Json::null(), used));
+  EXPECT_EQ(answer["status"]["code"], 403);
+}
+
+TEST_F(IpamAlone, AClaimGetsNoStampButLosesAForgedOne) {
+  Json review = Review("CREATE", Json::parse(R"({"metadata":{"name":"pool",
+      "annotations":{"ipam.plexaubnet.io/allocation":"10.0.0.0/24 1 2"}},
+      "spec":{"poolRef":"p","clusterID":"c"}})"),
+                       Json::null());
+  review["request"]["resource"]["resource"] = "subnetclaims";
+  const Json answer = Verdict("/mutate/plexaubnet.io/subnetclaims", review);
+  EXPECT_EQ(Json::parse(drogon::utils::base64Decode(answer["patch"].as_string())),
+            Json::parse(R"([{"op":"remove",
+                "path":"/metadata/annotations/ipam.plexaubnet.io~1allocation"}])"));
+}
+
+TEST_F(IpamAlone, LetsStatusUpdatesPass) {
   Json review = Review("UPDATE", Pool{"nonsense"}.ToJson(), Pool{"10.0.0.0/8"}.ToJson());
   review["request"]["subResource"] = "status";
   EXPECT_TRUE(Verdict(kValidate, review)["allowed"].as<bool>());
 }
 
-TEST_F(SubnetPoolWebhook, DefaultsTheBlockSizeByFamily) {
+TEST_F(IpamAlone, DefaultsTheBlockSizeByFamily) {
   const auto patch = [](int size) {
     Json operation = Json::parse(R"([{"op":"add","path":"/spec/defaultBlockSize"}])");
     operation[0]["value"] = size;
@@ -176,19 +228,19 @@ TEST_F(SubnetPoolWebhook, DefaultsTheBlockSizeByFamily) {
   EXPECT_EQ(PatchOnCreate({"2001:db8::/72"}), patch(72));
 }
 
-TEST_F(SubnetPoolWebhook, DefaultsNothingThatIsGivenOrUnknowable) {
+TEST_F(IpamAlone, DefaultsNothingThatIsGivenOrUnknowable) {
   EXPECT_EQ(PatchOnCreate({"10.0.0.0/8", 26}), Json::null());
   EXPECT_EQ(PatchOnCreate({"nonsense"}), Json::null());
   EXPECT_EQ(PatchOnCreate({}), Json::null());
 }
 
-TEST_F(SubnetPoolWebhook, DefaultingIsIdempotent) {
+TEST_F(IpamAlone, DefaultingIsIdempotent) {
   Pool pool{"10.0.0.0/8"};
   pool.block = PatchOnCreate(pool)[0]["value"].as<int>();
   EXPECT_EQ(PatchOnCreate(pool), Json::null());
 }
 
-TEST_F(SubnetPoolWebhook, RefusesWhatIsNoReviewOfItsResource) {
+TEST_F(IpamAlone, RefusesWhatIsNoReviewOfItsResource) {
   EXPECT_EQ(Send(kValidate, "{").code, 400);
   EXPECT_EQ(Send(kValidate, "").code, 400);
   EXPECT_EQ(Send(kValidate, "{}").body["message"], "not an AdmissionReview of admission.k8s.io/v1");
@@ -202,7 +254,7 @@ TEST_F(SubnetPoolWebhook, RefusesWhatIsNoReviewOfItsResource) {
   EXPECT_EQ(Send(kValidate, "{}", drogon::Post, "text/plain").code, 415);
 }
 
-TEST_F(SubnetPoolWebhook, CountsByResult) {
+TEST_F(IpamAlone, CountsByResult) {
   Create({"10.0.0.0/8"});
   Create({"x"});
   Create({"y"});
