@@ -303,6 +303,17 @@ struct Ipam::Picture {
     });
   }
 
+  bool Taken(const Block& block) const {
+    const bool child = std::ranges::any_of(pools, [&](const auto& pool) {
+      const auto range = RangeOf(pool.first);
+      return ParentOf(pool.second) == block.pool && range && range->Overlaps(*block.cidr);
+    });
+    return child || std::ranges::any_of(blocks, [&](const Block& other) {
+             return other.pool == block.pool && other.uid != block.uid && other.cidr &&
+                    other.phase == "Allocated" && other.cidr->Overlaps(*block.cidr);
+           });
+  }
+
   std::optional<std::string> CheckReason(const Json& claim) const;
   std::optional<std::string> CheckClaim(const Json& claim, bool held) const;
   std::optional<std::string> CheckClaims(const std::vector<Json>& claims) const;
@@ -421,10 +432,14 @@ Wrong Ipam::Picture::CheckClaims(const std::vector<Json>& claims) const {
   for (const Block& block : blocks) {
     if (block.claim_uid.empty()) continue;
     if (!uids.contains(block.claim_uid)) return "Subnet " + block.name + " is of no claim";
-    if (!held.insert(block.claim_uid).second)
-      return "two Subnets are of the claim of " + block.name;
-    if (block.phase != "Allocated" && RangeOf(block.pool)) {
+    const auto range = RangeOf(block.pool);
+    if (block.phase != "Allocated") {
+      // Its pool was replaced by another one of the name.
+      if (!range || !range->Contains(*block.cidr) || Taken(block)) continue;
       return std::format("Subnet {} is {}", block.name, block.phase);
+    }
+    if (!held.insert(block.claim_uid).second) {
+      return "two Subnets are of the claim of " + block.name;
     }
   }
   for (const Json& claim : claims) {

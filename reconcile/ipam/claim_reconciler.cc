@@ -32,7 +32,7 @@ std::string_view EventReason(const std::string& reason) {
 }  // namespace
 
 async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
-  const Claim* cached = claims_.Get(key);
+  const Claim* cached = context_.caches.latest_claims.Get(key);
   const Owner owner = cached ? Fingerprint(cached->id.uid) : 0;
   Claim claim = cached ? *cached : Claim{};
   const auto settled = co_await Settle(key, owner);
@@ -306,7 +306,7 @@ async::Task<Step> ClaimReconciler::Write(Claim* claim, Report report, std::strin
   auto now = kube::Decode<Claim>(*written);
   if (!now) co_return std::unexpected(now.error());
   *claim = *now;
-  claims_.Note(std::move(*now));
+  context_.caches.latest_claims.Note(std::move(*now));
   co_return Step();
 }
 
@@ -317,7 +317,7 @@ async::Task<Step> ClaimReconciler::DropStamp(Claim claim) {
   const auto written = co_await context_.api.Patch(kClaims, claim.id.ns, claim.id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!written) co_return std::unexpected(written.error());
-  if (auto now = kube::Decode<Claim>(*written)) claims_.Note(std::move(*now));
+  if (auto now = kube::Decode<Claim>(*written)) context_.caches.latest_claims.Note(std::move(*now));
   co_return Step();
 }
 

@@ -15,9 +15,7 @@ class ClaimReconciler {
  public:
   // `on_made` is told of a Subnet that was made before the watch is.
   ClaimReconciler(Context& context, std::function<void(const Subnet&)> on_made)
-      : context_(context),
-        on_made_(std::move(on_made)),
-        claims_(context.executor, context.caches.claims) {}
+      : context_(context), on_made_(std::move(on_made)) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
@@ -44,7 +42,6 @@ class ClaimReconciler {
 
   Context& context_;
   const std::function<void(const Subnet&)> on_made_;
-  Overlay<Claim> claims_;
   std::map<std::string, std::map<Owner, Attempt>> attempts_;  // by the claim's key
 };
 

@@ -14,6 +14,9 @@ Caches::Caches(async::Executor& executor, kube::Transport& transport)
       subnets(executor, transport, Collection(kSubnets)),
       claims(executor, transport, Collection(kClaims)),
       pool_claims(executor, transport, Collection(kPoolClaims)),
+      latest_pools(executor, pools),
+      latest_claims(executor, claims),
+      latest_pool_claims(executor, pool_claims),
       subnets_by_pool(
           subnets.AddIndex([](const Subnet& subnet) { return std::vector{subnet.PoolKey()}; })),
       unbound_claims_by_pool(claims.AddIndex([](const Claim& claim) {
@@ -39,6 +42,9 @@ bool Caches::fresh() const {
 }
 
 void Caches::Refresh() {
+  latest_pools.Clear();
+  latest_claims.Clear();
+  latest_pool_claims.Clear();
   pools.Refresh();
   subnets.Refresh();
   claims.Refresh();

@@ -41,6 +41,10 @@ struct Caches {
   kube::Informer<Subnet> subnets;
   kube::Informer<Claim> claims;
   kube::Informer<PoolClaim> pool_claims;
+  // With what was written here and has yet to come back.
+  Overlay<Pool> latest_pools;
+  Overlay<Claim> latest_claims;
+  Overlay<PoolClaim> latest_pool_claims;
   std::size_t subnets_by_pool;         // "ns/pool"
   std::size_t unbound_claims_by_pool;  // those that wait for something
   std::size_t pool_claims_by_parent;

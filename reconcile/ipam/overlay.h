@@ -24,6 +24,7 @@ inline bool IsOlder(std::string_view version, std::string_view than) {
 // A cache that knows what its owner has written before the watch has brought it back: without it a
 // reconcile that comes too soon would repeat itself, and fail for a conflict with its own write.
 // What was noted counts until the watch has caught up, at most kLongest. T has an Identity `id`.
+// Lives as long as the informer.
 template <typename T>
 class Overlay {
  public:
@@ -62,6 +63,8 @@ class Overlay {
     if (cached && !IsOlder(cached->id.version, object.id.version)) return;
     noted_.insert_or_assign(key, Noted{std::move(object), executor_.Now()});
   }
+
+  void Clear() { noted_.clear(); }
 
  private:
   struct Noted {

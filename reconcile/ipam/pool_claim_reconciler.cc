@@ -13,6 +13,7 @@ using namespace std::chrono_literals;
 
 // How soon to look again at what another controller has to do first; events come sooner.
 constexpr auto kLookAgain = 10s;
+constexpr auto kRefusedAgain = 30s;
 
 Json MetadataOf(const PoolClaim& claim, const std::string& name) {
   Json owner(jsoncons::json_object_arg);
@@ -45,7 +46,7 @@ bool AlreadyExists(const kube::Error& error) { return error.reason == "AlreadyEx
 }  // namespace
 
 async::Task<Outcome> PoolClaimReconciler::Reconcile(std::string key) {
-  const PoolClaim* cached = claims_.Get(key);
+  const PoolClaim* cached = context_.caches.latest_pool_claims.Get(key);
   if (!cached) co_return runtime::Requeue{};
   PoolClaim claim = *cached;
   if (claim.id.deleting != 0) co_return co_await End(std::move(claim));
@@ -75,7 +76,7 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
         {.phase = "Error", .reason = "InvalidRequest", .message = std::move(message)});
   }
   const auto block = co_await BlockClaim(claim);
-  if (!block) co_return std::unexpected(block.error());
+  if (!block) co_return co_await Refused(std::move(claim), block.error());
   if (block->phase == "Error") {
     const std::string reason =
         block->message.contains("exhausted") ? "ParentExhausted" : "InvalidRequest";
@@ -91,13 +92,21 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
                             kLookAgain);
   }
   if (auto made = co_await MakeChild(claim, block->allocated); !made) {
-    co_return std::unexpected(made.error());
+    co_return co_await Refused(std::move(claim), made.error());
   }
   std::string message =
       std::format("{} is SubnetPool {}", block->allocated, ChildPoolName(claim.id));
   co_return co_await Tell(
       std::move(claim),
       {.phase = "Bound", .reason = "Bound", .message = std::move(message), .ready = true});
+}
+
+// The API server, or somebody's webhook, does not let it be made: no event tells when it will.
+async::Task<Outcome> PoolClaimReconciler::Refused(PoolClaim claim, kube::Error error) {
+  if (error.error_class != kube::ErrorClass::kTerminal) co_return std::unexpected(std::move(error));
+  co_return co_await Tell(
+      std::move(claim),
+      {.phase = "Error", .reason = "Refused", .message = std::move(error.message)}, kRefusedAgain);
 }
 
 std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
@@ -234,7 +243,7 @@ async::Task<Step> PoolClaimReconciler::SetFinalizer(PoolClaim* claim, bool wante
   auto now = kube::Decode<PoolClaim>(*written);
   if (!now) co_return std::unexpected(now.error());
   *claim = *now;
-  claims_.Note(std::move(*now));
+  context_.caches.latest_pool_claims.Note(std::move(*now));
   co_return Step();
 }
 
@@ -260,7 +269,8 @@ async::Task<Outcome> PoolClaimReconciler::Tell(PoolClaim claim, Report report,
       co_await context_.api.Patch(kPoolClaims, claim.id.ns, claim.id.name, kube::PatchType::kMerge,
                                   patch.to_string(), {.subresource = "status", .call = {}});
   if (!written) co_return std::unexpected(written.error());
-  if (auto now = kube::Decode<PoolClaim>(*written)) claims_.Note(std::move(*now));
+  if (auto now = kube::Decode<PoolClaim>(*written))
+    context_.caches.latest_pool_claims.Note(std::move(*now));
   if (news) {
     context_.events.Record(
         claim.id.Reference(kPoolClaims),

@@ -13,13 +13,13 @@ namespace berth::ipam {
 // Subnets; then the block's claim, and with it the parent's block.
 class PoolClaimReconciler {
  public:
-  explicit PoolClaimReconciler(Context& context)
-      : context_(context), claims_(context.executor, context.caches.pool_claims) {}
+  explicit PoolClaimReconciler(Context& context) : context_(context) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
  private:
   async::Task<Outcome> Bind(PoolClaim claim);
+  async::Task<Outcome> Refused(PoolClaim claim, kube::Error error);
   async::Task<kube::Result<Claim>> BlockClaim(PoolClaim claim);
   async::Task<Step> MakeChild(PoolClaim claim, std::string cidr);
   async::Task<Outcome> End(PoolClaim claim);
@@ -32,7 +32,6 @@ class PoolClaimReconciler {
   std::string PoolBody(const PoolClaim& claim, const std::string& cidr) const;
 
   Context& context_;
-  Overlay<PoolClaim> claims_;
   // Until when something that was asked for on behalf of a claim may still come to be, by uid.
   std::map<std::string, async::TimePoint> settled_;
 };

@@ -52,7 +52,7 @@ async::Task<Outcome> PoolReconciler::Reconcile(std::string key) {
 }
 
 async::Task<Outcome> PoolReconciler::Update(std::string key) {
-  const Pool* cached = pools_.Get(key);
+  const Pool* cached = context_.caches.latest_pools.Get(key);
   if (!cached) co_return runtime::Requeue{};
   Pool pool = *cached;
   if (pool.id.deleting != 0) co_return co_await End(std::move(key), std::move(pool));
@@ -107,13 +107,14 @@ async::Task<Step> PoolReconciler::SetFinalizer(Pool pool, bool wanted) {
     if (IsGone(written.error())) co_return Step();
     co_return std::unexpected(written.error());
   }
-  if (auto now = kube::Decode<Pool>(*written); now && wanted) pools_.Note(std::move(*now));
+  if (auto now = kube::Decode<Pool>(*written); now && wanted)
+    context_.caches.latest_pools.Note(std::move(*now));
   co_return Step();
 }
 
 async::Task<Step> PoolReconciler::Report(std::string key) {
   const Space::PoolState* state = context_.space.Find(key);
-  const Pool* cached = pools_.Get(key);
+  const Pool* cached = context_.caches.latest_pools.Get(key);
   if (!state || !cached) co_return Step();
   // What changes from here on is for the next time.
   since_.erase(key);
@@ -136,7 +137,7 @@ async::Task<Step> PoolReconciler::Report(std::string key) {
     Changed(key);
     co_return std::unexpected(written.error());
   }
-  if (auto now = kube::Decode<Pool>(*written)) pools_.Note(std::move(*now));
+  if (auto now = kube::Decode<Pool>(*written)) context_.caches.latest_pools.Note(std::move(*now));
   co_return Step();
 }
 
@@ -146,14 +147,16 @@ Json PoolReconciler::StatusOf(const Space::PoolState& state, const Json& before)
   Json free(jsoncons::json_object_arg);
   Json listed(jsoncons::json_object_arg);
   std::size_t count = 0;
-  if (state.space && state.rules) {
-    const Allocator& space = *state.space;
-    count = space.Count(Use::kSubnet);
+  if (state.rules) {
     for (int prefix = state.rules->range.prefix(); prefix <= state.rules->max_block; ++prefix) {
-      const std::int64_t blocks = space.Free(prefix, true);
+      const std::int64_t blocks = state.space->Free(prefix, true);
       free[std::to_string(prefix)] = blocks;
       free[std::format("/{}", prefix)] = blocks;
     }
+  }
+  if (state.space) {
+    const Allocator& space = *state.space;
+    count = space.Count(Use::kSubnet);
     space.ForEach(0, [&](const Hold& hold) {
       if (hold.use != Use::kSubnet) return true;
       const Subnet* subnet = context_.caches.subnets.Get(

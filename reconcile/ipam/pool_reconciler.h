@@ -18,8 +18,7 @@ class PoolReconciler {
   // Entries of status.allocatedCIDRs: an object has its bounds.
   static constexpr std::size_t kMostListed = 256;
 
-  explicit PoolReconciler(Context& context)
-      : context_(context), pools_(context.executor, context.caches.pools) {}
+  explicit PoolReconciler(Context& context) : context_(context) {}
 
   // To be called when figures have changed, before the key is queued.
   void Changed(const std::string& key) { since_.try_emplace(key, context_.executor.Now()); }
@@ -36,7 +35,6 @@ class PoolReconciler {
   Json ConditionsOf(const Space::PoolState& state, const Json& before, bool truncated) const;
 
   Context& context_;
-  Overlay<Pool> pools_;
   std::map<std::string, async::TimePoint> since_;  // the first change that was not told yet
 };
 

@@ -198,8 +198,14 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
 void Space::SetRules(const std::string& key, PoolState& state) {
   auto rules = RulesOf(state.pool);
   if (!rules) {
+    // It gives nothing out, but what it gave out stays held.
     state.rules.reset();
-    return;  // what it held stays held
+    const auto range = Cidr::Parse(state.pool.cidr);
+    if (!state.space && range) {
+      state.space = std::make_unique<Allocator>(
+          PoolRules{.range = range->Canonical(), .max_block = Width(range->family())});
+    }
+    return;
   }
   if (state.space) {
     state.space->SetRules(*rules);
@@ -389,7 +395,12 @@ void Space::PutSubnet(const Subnet& subnet) {
 
 // True when the block is the Subnet's.
 bool Space::Place(const std::string& pool, PoolState& state, const Subnet& subnet) {
-  if (!subnet.cidr || !state.rules || !state.rules->range.Contains(*subnet.cidr)) return false;
+  // Who was told that a block is theirs keeps it, even when the range was moved away under them.
+  if (!subnet.cidr || !state.space ||
+      (subnet.phase != SubnetPhase::kAllocated &&
+       !state.space->rules().range.Contains(*subnet.cidr))) {
+    return false;
+  }
   const Owner owner = Fingerprint(subnet.id.uid);
   const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
   Allocator& space = *state.space;
@@ -424,10 +435,10 @@ bool Space::Evict(PoolState& state, const Cidr& block) {
 }
 
 void Space::Bind(const std::string& pool, const Subnet& subnet) {
-  bindings_.emplace(ClusterKey(pool, subnet.cluster),
-                    Binding{.subnet = Fingerprint(subnet.id.uid),
-                            .claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid),
-                            .block = *subnet.cidr});
+  const Owner owner = Fingerprint(subnet.id.uid);
+  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
+  Unbind(pool, subnet.cluster, owner, claim);  // left from a pool of the same name
+  bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{owner, claim, *subnet.cidr});
 }
 
 void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim) {
@@ -442,11 +453,16 @@ void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subn
 
 const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view cluster,
                                        Owner claim) const {
+  const PoolState* state = Find(pool);
+  if (!state || !state->space) return nullptr;
   const auto [begin, end] = bindings_.equal_range(ClusterKey(pool, cluster));
   const Binding* other = nullptr;
   for (auto entry = begin; entry != end; ++entry) {
-    if (entry->second.claim == claim) return &entry->second;
-    other = &entry->second;
+    const Binding& binding = entry->second;
+    const auto hold = state->space->At(binding.block);
+    if (!hold || hold->owner != (binding.subnet != 0 ? binding.subnet : binding.claim)) continue;
+    if (binding.claim == claim) return &binding;
+    other = &binding;
   }
   return other;
 }
@@ -526,18 +542,19 @@ Space::Placement Space::PlacementOf(const Subnet& subnet) const {
   const PoolState* state = Find(subnet.PoolKey());
   if (!state) return {kPending, std::format("there is no SubnetPool {}", subnet.pool)};
   if (!subnet.cidr) return {kFailed, "spec.cidr is not a canonical CIDR"};
-  if (!state->rules) return {kPending, std::format("SubnetPool {} is not valid", subnet.pool)};
-  if (!state->rules->range.Contains(*subnet.cidr)) {
-    return {kFailed, std::format("{} is not inside SubnetPool {}, {}", subnet.cidr->ToString(),
-                                 subnet.pool, state->pool.cidr)};
-  }
-  const auto hold = state->space->Overlapping(*subnet.cidr);
-  if (hold && hold->use == Use::kSubnet && hold->owner == Fingerprint(subnet.id.uid) &&
-      hold->block == *subnet.cidr) {
+  if (!state->space) return {kPending, std::format("SubnetPool {} is not valid", subnet.pool)};
+  const auto own = state->space->At(*subnet.cidr);
+  if (own && own->use == Use::kSubnet && own->owner == Fingerprint(subnet.id.uid)) {
     return {kAllocated, ""};
   }
-  return {kFailed, std::format("{} overlaps {}, which is in use", subnet.cidr->ToString(),
-                               hold ? hold->block.ToString() : "another block")};
+  const std::string block = subnet.cidr->ToString();
+  if (!state->space->rules().range.Contains(*subnet.cidr)) {
+    return {kFailed, std::format("{} is not inside SubnetPool {}, {}", block, subnet.pool,
+                                 state->pool.cidr)};
+  }
+  const auto other = state->space->Overlapping(*subnet.cidr);
+  return {kFailed, std::format("{} overlaps {}, which is in use", block,
+                               other ? other->block.ToString() : "another block")};
 }
 
 std::expected<Space::PoolState*, Denial> Space::Giving(const std::string& pool) {

@@ -16,9 +16,26 @@ constexpr auto kUnseenFor = 30s;
 
 }  // namespace
 
+async::Duration SubnetReconciler::Made(const Subnet& subnet) {
+  const auto due = context_.executor.Now() + kUnseenFor;
+  unseen_.insert_or_assign(subnet.id.Key(), Unseen{subnet, due});
+  return kUnseenFor;
+}
+
+void SubnetReconciler::Seen(const Subnet& subnet) {
+  const auto found = unseen_.find(subnet.id.Key());
+  if (found != unseen_.end() && found->second.subnet.id.uid == subnet.id.uid) unseen_.erase(found);
+}
+
 async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
+  if (const auto unseen = unseen_.find(key); unseen != unseen_.end()) {
+    const auto left = unseen->second.due - context_.executor.Now();
+    if (left > async::Duration::zero()) co_return runtime::Requeue{left};
+    Subnet made = unseen->second.subnet;
+    co_return co_await LookFor(std::move(key), std::move(made));
+  }
   const Subnet* cached = context_.caches.subnets.Get(key);
-  if (!cached) co_return co_await LookFor(std::move(key));
+  if (!cached) co_return runtime::Requeue{};
   Subnet subnet = *cached;
   if (subnet.id.deleting != 0) co_return co_await End(std::move(subnet));
   if (!subnet.claim_uid.empty()) {
@@ -33,21 +50,24 @@ async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
   co_return runtime::Requeue{};
 }
 
-async::Task<Outcome> SubnetReconciler::LookFor(std::string key) {
-  const auto found = unseen_.find(key);
-  if (found == unseen_.end()) co_return runtime::Requeue{};
-  const Subnet made = found->second;
+async::Task<Outcome> SubnetReconciler::LookFor(std::string key, Subnet made) {
   const auto read = co_await context_.api.Get(kSubnets, made.id.ns, made.id.name);
   if (!read && !IsGone(read.error())) co_return std::unexpected(read.error());
   // The watch may have told of it meanwhile, or another have been made.
   const auto still = unseen_.find(key);
-  if (still == unseen_.end() || still->second.id.uid != made.id.uid) co_return runtime::Requeue{};
+  if (still == unseen_.end() || still->second.subnet.id.uid != made.id.uid) {
+    co_return runtime::Requeue{};
+  }
   if (read) {
     const auto subnet = kube::Decode<Subnet>(*read);
-    if (subnet && subnet->id.uid == made.id.uid) co_return runtime::Requeue{kUnseenFor};
+    if (subnet && subnet->id.uid == made.id.uid) {
+      still->second.due = context_.executor.Now() + kUnseenFor;
+      co_return runtime::Requeue{kUnseenFor};
+    }
   }
   unseen_.erase(still);
   context_.space.RemoveSubnet(made);
+  if (read) co_return runtime::Requeue{std::chrono::milliseconds(1)};  // the other one's turn
   co_return runtime::Requeue{};
 }
 

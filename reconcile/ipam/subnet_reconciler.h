@@ -16,19 +16,23 @@ class SubnetReconciler {
   async::Task<Outcome> Reconcile(std::string key);
 
   // A Subnet that was made just now and that the watch has yet to bring: should it be gone again
-  // before the watch tells of it, nobody else would notice.
-  void Made(const Subnet& subnet) { unseen_.insert_or_assign(subnet.id.Key(), subnet); }
-  // The watch has told of it.
-  void Seen(const std::string& key) { unseen_.erase(key); }
+  // before the watch tells of it, nobody else would notice. When to look for it.
+  async::Duration Made(const Subnet& subnet);
+  // The watch has told of this one.
+  void Seen(const Subnet& subnet);
 
  private:
-  async::Task<Outcome> LookFor(std::string key);
+  async::Task<Outcome> LookFor(std::string key, Subnet made);
   async::Task<Outcome> End(Subnet subnet);
   async::Task<Outcome> DropOrphan(Subnet subnet);
   async::Task<Step> Report(Subnet subnet);
 
   Context& context_;
-  std::map<std::string, Subnet> unseen_;
+  struct Unseen {
+    Subnet subnet;
+    async::TimePoint due;
+  };
+  std::map<std::string, Unseen> unseen_;  // by key
 };
 
 }  // namespace berth::ipam

@@ -21,7 +21,6 @@ using namespace std::chrono_literals;
 constexpr auto kReservedFor = 30s;
 // Everything is looked at again now and then: against what nobody thought of.
 constexpr auto kResync = std::chrono::minutes(10);
-constexpr auto kUnseenFor = 30s;
 
 // The reconcilers and their queues: what only the leader has.
 struct Work {
@@ -60,9 +59,9 @@ Work::Work(async::Executor& executor, kube::Transport& transport, Caches& caches
       subnet(context),
       claim(context,
             [this](const Subnet& made) {
-              if (!context.caches.subnets.Get(made.id.Key())) {
-                subnet.Made(made);
-                subnets.AddAfter(made.id.Key(), kUnseenFor);
+              const Subnet* known = context.caches.subnets.Get(made.id.Key());
+              if (!known || known->id.uid != made.id.uid) {
+                subnets.AddAfter(made.id.Key(), subnet.Made(made));
               }
               context.space.PutSubnet(made);
             }),
@@ -216,9 +215,9 @@ void System::Parts::ListenToPools() {
 }
 
 void System::Parts::ListenToSubnets() {
-  const auto seen = [this](const std::string& key) {
+  const auto seen = [this](const std::string& key, const Subnet& subnet) {
     if (!work) return;
-    work->subnet.Seen(key);
+    work->subnet.Seen(subnet);
     work->subnets.Add(key);
   };
   const auto tell_claim = [this](const std::string& key, const Subnet& subnet) {
@@ -228,7 +227,7 @@ void System::Parts::ListenToSubnets() {
       {.on_add =
            [this, seen](const std::string& key, const Subnet& now) {
              if (!built) return;
-             seen(key);
+             seen(key, now);
              space.PutSubnet(now);
              Requeue(now.PoolKey(), Metrics::Trigger::kCreate);
            },
@@ -236,7 +235,7 @@ void System::Parts::ListenToSubnets() {
            [this, seen, tell_claim](const std::string& key, const Subnet& before,
                                     const Subnet& now) {
              if (!built) return;
-             seen(key);
+             seen(key, now);
              const bool another = before.id.uid != now.id.uid || before.pool != now.pool ||
                                   before.cidr != now.cidr || before.cluster != now.cluster ||
                                   before.claim_uid != now.claim_uid;
@@ -250,7 +249,7 @@ void System::Parts::ListenToSubnets() {
        .on_delete =
            [this, seen, tell_claim](const std::string& key, const Subnet& last) {
              if (!built) return;
-             seen(key);
+             seen(key, last);
              space.RemoveSubnet(last);
              Requeue(last.PoolKey(), Metrics::Trigger::kDelete);
              tell_claim(key, last);
@@ -355,7 +354,11 @@ void System::Parts::OnRoom(const std::string& pool) {
 }
 
 void System::Parts::OnPlacement(const std::string& subnet) {
-  if (work) work->subnets.Add(subnet);
+  if (!work) return;
+  work->subnets.Add(subnet);
+  if (const Subnet* cached = caches.subnets.Get(subnet); cached && !cached->claim_name.empty()) {
+    work->claims.Add(KeyBeside(subnet, cached->claim_name));
+  }
 }
 
 void System::Parts::ExpireReservations() {
