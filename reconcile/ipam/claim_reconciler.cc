@@ -244,23 +244,15 @@ void ClaimReconciler::Take(std::string_view body) {
 
 async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Cidr block) {
   const bool news = !claim.Bound();
-  const std::string name = SubnetName(claim.pool, block);
+  const std::string message =
+      std::format("{} is allocated, as Subnet {}", block.ToString(), SubnetName(claim.pool, block));
   auto written = co_await Write(
-      &claim,
-      {.phase = "Bound",
-       .reason = "Bound",
-       .message = std::format("{} is allocated, as Subnet {}", block.ToString(), name),
-       .ready = true},
+      &claim, {.phase = "Bound", .reason = "Bound", .message = message, .ready = true},
       block.ToString());
   if (!written) co_return written;
   if (news) {
-    // On the pool, where repetitions become one series: an event for each claim would be one more
-    // write for each.
-    if (const auto* pool = context_.space.Find(claim.PoolKey())) {
-      context_.events.Record(pool->pool.id.Reference(kPools), kube::EventType::kNormal,
-                             "SubnetAllocated", "Allocate",
-                             "Subnets are being allocated from this pool");
-    }
+    context_.events.Record(claim.id.Reference(kClaims), kube::EventType::kNormal, "SubnetAllocated",
+                           "Allocate", message);
   }
   if (claim.stamp.empty()) co_return Step();
   co_return co_await DropStamp(std::move(claim));

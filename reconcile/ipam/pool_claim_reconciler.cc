@@ -113,7 +113,14 @@ std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
   Json spec(jsoncons::json_object_arg);
   spec["poolRef"] = claim.parent;
   spec["clusterID"] = ChildPoolName(claim.id);
-  spec["blockSize"] = claim.block_size;
+  // Should the block's claim have been deleted under a child that is there: the block is known.
+  const Pool* child =
+      context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", ChildPoolName(claim.id)));
+  if (child) {
+    spec["requestedCIDR"] = child->cidr;
+  } else {
+    spec["blockSize"] = claim.block_size;
+  }
   return ObjectOf(kClaims, MetadataOf(claim, ChildClaimName(claim.id)), std::move(spec))
       .to_string();
 }

@@ -614,6 +614,14 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
   }
 }
 
+bool Space::HeldByChild(const std::string& pool, const PoolState& state, const Cidr& block,
+                        const std::string& name) const {
+  const auto hold = state.space->At(block);
+  const PoolState* child = Find(KeyBeside(pool, name));
+  return hold && hold->use == Use::kChild && child &&
+         hold->owner == Fingerprint(child->pool.id.uid);
+}
+
 std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& state,
                                         const Wish& wish) {
   const auto exact = ExactOf(state, wish);
@@ -633,7 +641,10 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
                      kept->second == exact->ToString() && state.rules->range.Contains(*exact);
     const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
                            : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
-    if (!taken) return explain(taken.error());
+    // The child pool that it is for holds it already.
+    const bool child = !taken && HeldByChild(pool, state, *exact, wish.cluster);
+    if (child) state.space->Change(*exact, Use::kReserved, wish.owner);
+    if (!taken && !child) return explain(taken.error());
   }
   pending_.insert_or_assign(
       wish.owner,

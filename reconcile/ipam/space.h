@@ -148,6 +148,8 @@ class Space {
   std::expected<PoolState*, Denial> Giving(const std::string& pool);
   std::optional<Denial> ClusterDenial(const std::string& pool, const Wish& wish) const;
   static std::optional<Cidr> ExactOf(const PoolState& state, const Wish& wish);
+  bool HeldByChild(const std::string& pool, const PoolState& state, const Cidr& block,
+                   const std::string& name) const;
   std::expected<Cidr, Denial> Take(const std::string& pool, PoolState& state, const Wish& wish);
   Denial Explain(const PoolState& state, Refusal refusal, const Wish& wish) const;
 

@@ -1,6 +1,9 @@
 #include "reconcile/ipam/system.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "kube/leader_election.h"
@@ -21,11 +24,14 @@ using namespace std::chrono_literals;
 constexpr auto kReservedFor = 30s;
 // Everything is looked at again now and then: against what nobody thought of.
 constexpr auto kResync = std::chrono::minutes(10);
+constexpr auto kDrainFor = 2s;
+constexpr auto kDrainPoll = 10ms;
 
 // The reconcilers and their queues: what only the leader has.
 struct Work {
-  Work(async::Executor& executor, kube::Transport& transport, Caches& caches, Space& space,
-       Metrics* metrics, const System::Options& options);
+  // `fenced` is for what only a leader may write; events are nobody's allocation.
+  Work(async::Executor& executor, kube::Transport& fenced, kube::Transport& transport,
+       Caches& caches, Space& space, Metrics* metrics, const System::Options& options);
 
   runtime::Controller::Options Named(const char* name) const {
     return {.name = name, .registry = registry};
@@ -33,6 +39,8 @@ struct Work {
 
   void Begin();
   void Resync();
+  // Whether all reconciles have ended, once no more begin.
+  bool Idle() const;
 
   prometheus::Registry* registry;
   kube::EventRecorder events;
@@ -48,14 +56,14 @@ struct Work {
   async::Handle resync;
 };
 
-Work::Work(async::Executor& executor, kube::Transport& transport, Caches& caches, Space& space,
-           Metrics* metrics, const System::Options& options)
+Work::Work(async::Executor& executor, kube::Transport& fenced, kube::Transport& transport,
+           Caches& caches, Space& space, Metrics* metrics, const System::Options& options)
     : registry(options.registry),
       events(executor, transport,
              {.controller = "berth.dev/ipam",
               .instance = options.identity,
               .registry = options.registry}),
-      context{executor, kube::Api(transport), events, caches, space, metrics, options.stamp_key},
+      context{executor, kube::Api(fenced), events, caches, space, metrics, options.stamp_key},
       subnet(context),
       claim(context,
             [this](const Subnet& made) {
@@ -84,6 +92,13 @@ void Work::Begin() {
   pool_claims.Start();
 }
 
+bool Work::Idle() const {
+  return std::ranges::all_of(std::array{&subnets, &claims, &pools, &pool_claims},
+                             [](const runtime::Controller* controller) {
+                               return controller->Stats().queue.processing == 0;
+                             });
+}
+
 void Work::Resync() {
   const auto all = [](auto& informer, runtime::Controller& controller) {
     informer.ForEach([&](const std::string& key, const auto&) { controller.AddResync(key); });
@@ -98,7 +113,7 @@ void Work::Resync() {
 }  // namespace
 
 struct System::Parts {
-  Parts(async::Executor& to_run, kube::Transport& transport, Options given);
+  Parts(async::Executor& to_run, kube::Transport& to_use, Options given);
 
   void Listen();
   void ListenToPools();
@@ -115,6 +130,7 @@ struct System::Parts {
   void CountClaims();
 
   async::Executor& executor;
+  kube::Transport& transport;
   const Options options;
   std::optional<Metrics> metrics;
   Caches caches;
@@ -129,8 +145,9 @@ struct System::Parts {
   async::Handle expiry;
 };
 
-System::Parts::Parts(async::Executor& to_run, kube::Transport& transport, Options given)
+System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, Options given)
     : executor(to_run),
+      transport(to_use),
       options(std::move(given)),
       caches(to_run, transport),
       space(to_run, {.on_figures = [this](const std::string& pool) { OnFigures(pool); },
@@ -322,8 +339,8 @@ void System::Parts::BeginWhenFresh() {
   if (!built) Build();
   if (!may_work || work || !caches.fresh()) return;
   Build();
-  work = std::make_unique<Work>(executor, fence, caches, space, metrics ? &*metrics : nullptr,
-                                options);
+  work = std::make_unique<Work>(executor, fence, transport, caches, space,
+                                metrics ? &*metrics : nullptr, options);
   work->Begin();
   log::Info("ipam at work", {{"pools", caches.pools.size()},
                              {"subnets", caches.subnets.size()},
@@ -373,9 +390,20 @@ System::System(async::Executor& executor, kube::Transport& transport, Options op
 System::~System() = default;
 
 async::Task<void> System::Stop() {
-  const auto quiet = parts_->fence.QuietAt();
+  // A write that is cut off could still be carried out, and the lease would have to be kept for as
+  // long as that; so what is under way may end.
+  const auto deadline = parts_->executor.Now() + kDrainFor;
+  if (parts_->work) {
+    for (auto* controller : {&parts_->work->subnets, &parts_->work->claims, &parts_->work->pools,
+                             &parts_->work->pool_claims}) {
+      controller->Pause();
+    }
+  }
+  while (parts_->work && !parts_->work->Idle() && parts_->executor.Now() < deadline) {
+    co_await async::Sleep(parts_->executor, kDrainPoll);
+  }
   parts_->work.reset();
-  co_await parts_->elector.Release(quiet);
+  co_await parts_->elector.Release(parts_->fence.QuietAt());
 }
 
 bool System::synced() const { return parts_->built; }

@@ -67,6 +67,8 @@ class Controller {
   void AddAfter(std::string_view key, Duration delay);
 
   void Start();
+  // Begins no more reconciles; those under way go on to their end. See Stats().queue.processing.
+  void Pause() { started_ = false; }
   // Destroys the reconciles under way; their keys wait for the next Start. Not from inside one.
   void Stop();
 

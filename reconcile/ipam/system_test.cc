@@ -1,0 +1,455 @@
+#include "reconcile/ipam/system.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <format>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "async/test_executor.h"
+#include "kube/json.h"
+#include "kube/memory/local_transport.h"
+#include "kube/yaml.h"
+#include "reconcile/crds.h"
+
+namespace berth::ipam {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+// The reconcilers on an API server in memory, without webhooks: what they must get right even where
+// nobody keeps users from writing nonsense.
+class SystemTest : public testing::Test {
+ protected:
+  SystemTest() {
+    for (const std::string_view yaml : CustomResourceDefinitions()) {
+      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+           kube::YamlToJson(yaml)->to_string());
+    }
+    Boot();
+  }
+
+  void Boot() {
+    system_.reset();
+    ++life_;
+    system_ = std::make_unique<System>(
+        executor_, transport_,
+        System::Options{.identity = std::format("life {}", life_), .stamp_key = "key"});
+    for (int i = 0; i < 60 && !system_->leading(); ++i) executor_.Advance(1s);
+    ASSERT_TRUE(system_->leading());
+    executor_.Advance(1s);
+  }
+
+  kube::Response Send(kube::Method method, const std::string& path, const std::string& body = "",
+                      const std::string& type = "application/json") {
+    kube::Response answer;
+    server_.Handle({.method = method, .path = path, .body = body, .content_type = type},
+                   [&](kube::Response response) { answer = std::move(response); });
+    executor_.Advance(1s);
+    return answer;
+  }
+
+  static std::string Path(const std::string& plural, const std::string& name = "") {
+    return "/apis/plexaubnet.io/v1alpha1/namespaces/default/" + plural +
+           (name.empty() ? "" : "/" + name);
+  }
+
+  void Create(const std::string& kind, const std::string& name, const std::string& spec,
+              const std::string& metadata = "") {
+    const std::string plural = kind == "SubnetPool"    ? "subnetpools"
+                               : kind == "Subnet"      ? "subnets"
+                               : kind == "SubnetClaim" ? "subnetclaims"
+                                                       : "subnetpoolclaims";
+    const auto made = Send(kube::Method::kPost, Path(plural),
+                           std::format(R"({{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"
+                                       R"("metadata":{{"name":"{}"{}}},"spec":{{{}}}}})",
+                                       kind, name, metadata, spec));
+    ASSERT_EQ(made.code, 201) << made.body;
+  }
+  void Pool(const std::string& name, const std::string& cidr, const std::string& more = "") {
+    Create("SubnetPool", name, std::format(R"("cidr":"{}"{})", cidr, more));
+  }
+  void Claim(const std::string& name, const std::string& pool, int size,
+             const std::string& cluster = "") {
+    Create("SubnetClaim", name,
+           std::format(R"("poolRef":"{}","clusterID":"{}","blockSize":{})", pool,
+                       cluster.empty() ? name : cluster, size));
+  }
+  void Delete(const std::string& plural, const std::string& name) {
+    const auto deleted = Send(kube::Method::kDelete, Path(plural, name));
+    ASSERT_EQ(deleted.code, 200) << deleted.body;
+  }
+  void Merge(const std::string& plural, const std::string& name, const std::string& patch) {
+    const auto patched =
+        Send(kube::Method::kPatch, Path(plural, name), patch, "application/merge-patch+json");
+    ASSERT_EQ(patched.code, 200) << patched.body;
+  }
+
+  Json Get(const std::string& plural, const std::string& name) {
+    return Json::parse(Send(kube::Method::kGet, Path(plural, name)).body);
+  }
+  std::vector<Json> List(const std::string& plural) {
+    const Json list = Json::parse(Send(kube::Method::kGet, Path(plural)).body);
+    std::vector<Json> items;
+    for (const Json& item : list["items"].array_range()) items.push_back(item);
+    return items;
+  }
+  Json Status(const std::string& plural, const std::string& name) {
+    return Get(plural, name).get_value_or<Json>("status", Json(jsoncons::json_object_arg));
+  }
+  std::string Phase(const std::string& claim) {
+    return Status("subnetclaims", claim).get_value_or<std::string>("phase", "");
+  }
+  std::string Allocated(const std::string& claim) {
+    return Status("subnetclaims", claim).get_value_or<std::string>("allocatedCIDR", "");
+  }
+  std::string Reason(const std::string& plural, const std::string& name,
+                     const std::string& type = "Ready") {
+    const Json status = Status(plural, name);
+    for (const Json& condition :
+         status.get_value_or<Json>("conditions", Json(jsoncons::json_array_arg)).array_range()) {
+      if (condition["type"].as<std::string>() == type) return condition["reason"].as<std::string>();
+    }
+    return "";
+  }
+  // Once the pool's figures are told.
+  Json PoolStatus(const std::string& name) {
+    executor_.Advance(6s);
+    return Status("subnetpools", name);
+  }
+  std::vector<std::string> EventReasons() {
+    const Json list = Json::parse(Send(kube::Method::kGet, "/apis/events.k8s.io/v1/events").body);
+    std::vector<std::string> reasons;
+    for (const Json& event : list["items"].array_range()) {
+      reasons.push_back(event["reason"].as<std::string>());
+    }
+    return reasons;
+  }
+
+  async::TestExecutor executor_;
+  kube::memory::Server server_{{.now = [this] { return executor_.WallNow(); },
+                                .random = [this] { return executor_.Random(); }}};
+  kube::memory::LocalTransport transport_{executor_, server_};
+  std::unique_ptr<System> system_;
+  int life_ = 0;
+};
+
+TEST_F(SystemTest, ClaimBecomesASubnetThatNamesIt) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  EXPECT_EQ(Phase("c"), "Bound");
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/24");
+  const Json subnet = Get("subnets", "p-10-0-0-0-24");
+  EXPECT_EQ(subnet["status"]["phase"], "Allocated");
+  EXPECT_TRUE(subnet["status"].contains("allocatedAt"));
+  EXPECT_EQ(subnet["spec"]["claimRef"]["uid"], Get("subnetclaims", "c")["metadata"]["uid"]);
+  EXPECT_EQ(subnet["metadata"]["ownerReferences"][0]["name"], "c");
+}
+
+TEST_F(SystemTest, FlawOneNoOverlapBetweenSizes) {
+  Pool("p", "10.0.0.0/24");
+  Claim("half", "p", 25);
+  Claim("whole", "p", 24);
+  EXPECT_EQ(Phase("half"), "Bound");
+  EXPECT_EQ(Phase("whole"), "Error");
+  EXPECT_EQ(Reason("subnetclaims", "whole"), "PoolExhausted");
+}
+
+TEST_F(SystemTest, FlawTwoStrategyIsRead) {
+  Pool("linear", "10.0.0.0/24");
+  Pool("buddy", "10.1.0.0/24", R"(,"strategy":"Buddy")");
+  for (const std::string pool : {"linear", "buddy"}) {
+    Claim(pool + "-a", pool, 26);
+    Claim(pool + "-b", pool, 27);
+    Claim(pool + "-c", pool, 28);
+    Delete("subnetclaims", pool + "-a");
+    Claim(pool + "-d", pool, 28);
+  }
+  // The lowest address there; the smallest hole here.
+  EXPECT_EQ(Allocated("linear-d"), "10.0.0.0/28");
+  EXPECT_EQ(Allocated("buddy-d"), "10.1.0.112/28");
+}
+
+TEST_F(SystemTest, FlawThreeTheSameClusterTwiceIsAConflict) {
+  Pool("p", "10.0.0.0/16");
+  Claim("first", "p", 24, "east");
+  Claim("second", "p", 25, "east");
+  EXPECT_EQ(Phase("second"), "Error");
+  EXPECT_EQ(Reason("subnetclaims", "second"), "ClusterIDConflict");
+  EXPECT_EQ(Allocated("second"), "");
+  Delete("subnetclaims", "first");
+  executor_.Advance(10s);
+  EXPECT_EQ(Phase("second"), "Bound");
+  EXPECT_EQ(List("subnets").size(), 1u);
+}
+
+TEST_F(SystemTest, FlawFourClaimsAreRetriedWhenRoomOrAPoolAppears) {
+  Claim("early", "p", 25);
+  EXPECT_EQ(Reason("subnetclaims", "early"), "PoolNotFound");
+  Pool("p", "10.0.0.0/24");
+  EXPECT_EQ(Phase("early"), "Bound");
+  Claim("second", "p", 25);
+  Claim("third", "p", 25);
+  EXPECT_EQ(Reason("subnetclaims", "third"), "PoolExhausted");
+  Delete("subnetclaims", "second");
+  executor_.Advance(10s);
+  EXPECT_EQ(Phase("third"), "Bound");
+  Claim("fourth", "p", 25);
+  EXPECT_EQ(Phase("fourth"), "Error");
+  Merge("subnetpools", "p", R"({"spec":{"cidr":"10.0.0.0/23"}})");
+  EXPECT_EQ(Phase("fourth"), "Bound");
+}
+
+TEST_F(SystemTest, FlawFiveADeletedSubnetComesBackUnderItsClaim) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  const Json before = Get("subnets", "p-10-0-0-0-24");
+  Delete("subnets", "p-10-0-0-0-24");
+  executor_.Advance(5s);
+  const Json after = Get("subnets", "p-10-0-0-0-24");
+  EXPECT_NE(after["metadata"]["uid"], before["metadata"]["uid"]);
+  EXPECT_EQ(Phase("c"), "Bound");
+  EXPECT_EQ(Status("subnetclaims", "c")["observedGeneration"],
+            Get("subnetclaims", "c")["metadata"]["generation"]);
+}
+
+TEST_F(SystemTest, FlawSixNewPoolsAndEditsAreCountedAndConditionsStay) {
+  Pool("p", "10.0.0.0/24", R"(,"maxBlockSize":26)");
+  EXPECT_EQ(PoolStatus("p")["freeCountBySize"]["26"], 4);
+  Send(kube::Method::kPatch, Path("subnetpools", "p") + "/status",
+       R"({"status":{"conditions":[{"type":"Theirs","status":"True","reason":"R","message":"m",)"
+       R"("lastTransitionTime":"2026-01-01T00:00:00Z"}]}})",
+       "application/merge-patch+json");
+  Merge("subnetpools", "p", R"({"spec":{"cidr":"10.0.0.0/23"}})");
+  const Json status = PoolStatus("p");
+  EXPECT_EQ(status["freeCountBySize"]["/26"], 8);
+  EXPECT_EQ(status["observedGeneration"], 2);
+  EXPECT_EQ(Reason("subnetpools", "p", "Theirs"), "R");
+  EXPECT_EQ(Reason("subnetpools", "p"), "Ready");
+}
+
+TEST_F(SystemTest, FlawSevenFiguresFollowRealSizes) {
+  Pool("p", "10.0.0.0/24", R"(,"maxBlockSize":28)");
+  Claim("a", "p", 26);
+  Claim("b", "p", 28);
+  const Json free = PoolStatus("p")["freeCountBySize"];
+  EXPECT_EQ(free.to_string(),
+            R"({"/24":0,"/25":1,"/26":2,"/27":5,"/28":11,"24":0,"25":1,"26":2,"27":5,"28":11})");
+  Pool("long", "10.1.0.0/28", R"(,"defaultBlockSize":28)");
+  EXPECT_EQ(PoolStatus("long")["freeCountBySize"]["28"], 1);
+  Pool("six", "2001:db8::/48", R"(,"maxBlockSize":64)");
+  EXPECT_EQ(PoolStatus("six")["freeCountBySize"]["/64"], 65536);
+}
+
+TEST_F(SystemTest, FlawEightMoreThanAThousandSubnetsCount) {
+  Pool("p", "10.0.0.0/16");
+  for (int i = 0; i < 1100; ++i) Claim(std::format("c{}", i), "p", 28);
+  EXPECT_EQ(PoolStatus("p")["allocatedCount"], 1100);
+  Boot();
+  EXPECT_EQ(PoolStatus("p")["allocatedCount"], 1100);
+}
+
+TEST_F(SystemTest, FlawNineABlockOfAChildPoolStaysTheChilds) {
+  Pool("world", "10.0.0.0/16");
+  Create("SubnetPoolClaim", "one", R"("parentPoolRef":"world","desiredBlockSize":24)");
+  Create("SubnetPoolClaim", "two", R"("parentPoolRef":"world","desiredBlockSize":24)");
+  executor_.Advance(15s);
+  const auto child = [&](const std::string& claim) {
+    return Get("subnetpools", Status("subnetpoolclaims", claim)["boundPoolName"].as<std::string>());
+  };
+  const Json one = child("one");
+  EXPECT_EQ(one["spec"]["cidr"], "10.0.0.0/24");
+  EXPECT_EQ(child("two")["spec"]["cidr"], "10.0.1.0/24");
+  // The claim of the block goes, and the Subnet with it; the child is still there, and so nobody
+  // else gets the block, which is claimed for it again.
+  const std::string name = one["metadata"]["name"].as<std::string>();
+  const Json before = Get("subnets", "world-10-0-0-0-24");
+  Delete("subnetclaims", name);
+  Claim("c", "world", 24);
+  EXPECT_EQ(Allocated("c"), "10.0.2.0/24");
+  executor_.Advance(10s);
+  EXPECT_EQ(Allocated(name), "10.0.0.0/24");
+  EXPECT_NE(Get("subnets", "world-10-0-0-0-24")["metadata"]["uid"], before["metadata"]["uid"]);
+}
+
+TEST_F(SystemTest, FlawTenAFailedSubnetRecovers) {
+  Pool("p", "10.0.0.0/24");
+  Create("Subnet", "one", R"("poolRef":"p","cidr":"10.0.0.0/25","clusterID":"one")");
+  Create("Subnet", "two", R"("poolRef":"p","cidr":"10.0.0.0/26","clusterID":"two")");
+  EXPECT_EQ(Status("subnets", "one")["phase"], "Allocated");
+  EXPECT_EQ(Status("subnets", "two")["phase"], "Failed");
+  EXPECT_THAT(Status("subnets", "two")["message"].as<std::string>(), HasSubstr("10.0.0.0/25"));
+  Delete("subnets", "one");
+  EXPECT_EQ(Status("subnets", "two")["phase"], "Allocated");
+}
+
+TEST_F(SystemTest, FlawElevenTheListOfBlocksIsBounded) {
+  Pool("p", "10.0.0.0/16");
+  for (int i = 0; i < 300; ++i) Claim(std::format("c{}", i), "p", 28);
+  const Json status = PoolStatus("p");
+  EXPECT_EQ(status["allocatedCIDRs"].size(), 256u);
+  EXPECT_EQ(status["allocatedCount"], 300);
+  EXPECT_EQ(Reason("subnetpools", "p", "ListTruncated"), "TooMany");
+}
+
+TEST_F(SystemTest, FlawTwelveOfTwoOverlappingPoolsTheYoungerGivesNothing) {
+  Pool("old", "10.0.0.0/24");
+  executor_.Advance(2s);
+  Pool("young", "10.0.0.0/16");
+  Claim("a", "old", 25);
+  Claim("b", "young", 25);
+  EXPECT_EQ(Phase("a"), "Bound");
+  EXPECT_EQ(Reason("subnetclaims", "b"), "PoolNotReady");
+  EXPECT_EQ(PoolStatus("young")["conditions"][0]["reason"], "PoolOverlap");
+}
+
+TEST_F(SystemTest, FlawThirteenEventsAreDelivered) {
+  Pool("p", "10.0.0.0/25");
+  Claim("a", "p", 25);
+  Claim("b", "p", 25);
+  EXPECT_THAT(EventReasons(), testing::IsSupersetOf({"SubnetAllocated", "SubnetPoolExhausted"}));
+}
+
+TEST_F(SystemTest, DeletionGoesFromTheSubnetsUp) {
+  Pool("world", "10.0.0.0/16");
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"world","desiredBlockSize":24)");
+  executor_.Advance(15s);
+  const std::string child = Status("subnetpoolclaims", "pc")["boundPoolName"].as<std::string>();
+  Claim("user", child, 26);
+  ASSERT_EQ(Phase("user"), "Bound");
+  Delete("subnetpoolclaims", "pc");
+  executor_.Advance(60s);
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "Deleting");
+  EXPECT_EQ(Reason("subnetpools", child), "Deleting");
+  EXPECT_EQ(Phase("user"), "Bound");
+  EXPECT_EQ(Status("subnets", "world-10-0-0-0-24")["phase"], "Allocated");
+  Delete("subnetclaims", "user");
+  executor_.Advance(120s);
+  EXPECT_TRUE(List("subnetpoolclaims").empty());
+  EXPECT_TRUE(List("subnetclaims").empty());
+  EXPECT_TRUE(List("subnets").empty());
+  EXPECT_EQ(PoolStatus("world")["allocatedCount"], 0);
+}
+
+TEST_F(SystemTest, TheEscapeAnnotationTakesTheSubnetsAlong) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  Delete("subnetpools", "p");
+  executor_.Advance(40s);
+  EXPECT_EQ(Reason("subnetpools", "p"), "Deleting");
+  Merge("subnetpools", "p",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})");
+  executor_.Advance(60s);
+  EXPECT_TRUE(List("subnetpools").empty());
+  EXPECT_TRUE(List("subnets").empty());
+  EXPECT_EQ(Reason("subnetclaims", "c"), "PoolNotFound");
+}
+
+TEST_F(SystemTest, AReleasedBlockRestsForItsGracePeriod) {
+  Pool("p", "10.0.0.0/25", R"(,"reuseGracePeriodSeconds":60)");
+  Claim("a", "p", 25);
+  Delete("subnetclaims", "a");
+  Claim("b", "p", 25);
+  executor_.Advance(30s);
+  EXPECT_EQ(Phase("b"), "Error");
+  executor_.Advance(60s);
+  EXPECT_EQ(Phase("b"), "Bound");
+}
+
+TEST_F(SystemTest, PreAllocatedBlocksAreKeptForTheirClaim) {
+  Pool("p", "10.0.0.0/24", R"(,"preAllocations":{"mine":"10.0.0.0/26"})");
+  Claim("other", "p", 26);
+  Claim("mine", "p", 26);
+  EXPECT_EQ(Allocated("other"), "10.0.0.64/26");
+  EXPECT_EQ(Allocated("mine"), "10.0.0.0/26");
+}
+
+TEST_F(SystemTest, ExcludedRangesAreNotGivenOut) {
+  Pool("p", "10.0.0.0/24", R"(,"excludedRanges":["10.0.0.0-10.0.0.9"])");
+  Claim("c", "p", 28);
+  EXPECT_EQ(Allocated("c"), "10.0.0.16/28");
+}
+
+TEST_F(SystemTest, NothingIsWrittenWhenNothingChanged) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  PoolStatus("p");
+  const auto version = server_.version();
+  executor_.Advance(std::chrono::minutes(25));  // two resyncs
+  // The lease is renewed every three seconds; nothing else is written.
+  for (const std::string plural : {"subnetpools", "subnets", "subnetclaims"}) {
+    for (const Json& object : List(plural)) {
+      EXPECT_LE(std::stoull(object["metadata"]["resourceVersion"].as<std::string>()), version);
+    }
+  }
+}
+
+TEST_F(SystemTest, ARestartInTheMiddleFindsEverythingAgain) {
+  Pool("p", "10.0.0.0/24");
+  for (int i = 0; i < 4; ++i) Claim(std::format("a{}", i), "p", 28);
+  Boot();
+  for (int i = 0; i < 4; ++i) Claim(std::format("b{}", i), "p", 28);
+  std::vector<std::string> blocks;
+  for (const Json& subnet : List("subnets"))
+    blocks.push_back(subnet["spec"]["cidr"].as<std::string>());
+  EXPECT_THAT(blocks, testing::SizeIs(8));
+  EXPECT_EQ(std::set(blocks.begin(), blocks.end()).size(), 8u);
+}
+
+TEST_F(SystemTest, AStampedBlockIsTheClaims) {
+  Pool("p", "10.0.0.0/24");
+  ipam::Claim claim;
+  claim.id.ns = "default";
+  claim.id.name = "c";
+  claim.pool = "p";
+  claim.cluster = "c";
+  claim.block_size = 26;
+  const auto stamp = system_->Stamp(claim);
+  ASSERT_TRUE(stamp);
+  EXPECT_THAT(*stamp, HasSubstr("10.0.0.0/26"));
+  Claim("other", "p", 26);
+  EXPECT_EQ(Allocated("other"), "10.0.0.64/26");
+  Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","blockSize":26)",
+         std::format(R"(,"annotations":{{"ipam.plexaubnet.io/allocation":"{}"}})", *stamp));
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+  EXPECT_FALSE(Get("subnetclaims", "c")["metadata"].contains("annotations"));
+}
+
+TEST_F(SystemTest, AReservationThatNobodyRedeemsEnds) {
+  Pool("p", "10.0.0.0/25");
+  ipam::Claim claim;
+  claim.id.ns = "default";
+  claim.id.name = "never";
+  claim.pool = "p";
+  claim.cluster = "never";
+  claim.block_size = 25;
+  ASSERT_TRUE(system_->Stamp(claim));
+  Claim("c", "p", 25);
+  EXPECT_EQ(Phase("c"), "Error");
+  executor_.Advance(40s);
+  EXPECT_EQ(Phase("c"), "Bound");
+}
+
+TEST_F(SystemTest, AForgedStampIsIgnored) {
+  Pool("p", "10.0.0.0/24");
+  Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","blockSize":26)",
+         R"(,"annotations":{"ipam.plexaubnet.io/allocation":"10.0.0.128/26 1 00"})");
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+}
+
+TEST_F(SystemTest, WhatTheAncestorLeftIsFinished) {
+  Pool("p", "10.0.0.0/24");
+  Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","blockSize":26)",
+         R"(,"finalizers":["ipam.plexaubnet.io/finalizer"])");
+  Delete("subnetclaims", "c");
+  executor_.Advance(10s);
+  EXPECT_TRUE(List("subnetclaims").empty());
+  EXPECT_TRUE(List("subnets").empty());
+}
+
+}  // namespace
+}  // namespace berth::ipam
