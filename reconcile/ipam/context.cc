@@ -15,6 +15,7 @@ Caches::Caches(async::Executor& executor, kube::Transport& transport)
       claims(executor, transport, Collection(kClaims)),
       pool_claims(executor, transport, Collection(kPoolClaims)),
       latest_pools(executor, pools),
+      latest_subnets(executor, subnets),
       latest_claims(executor, claims),
       latest_pool_claims(executor, pool_claims),
       subnets_by_pool(
@@ -43,6 +44,7 @@ bool Caches::fresh() const {
 
 void Caches::Refresh() {
   latest_pools.Clear();
+  latest_subnets.Clear();
   latest_claims.Clear();
   latest_pool_claims.Clear();
   pools.Refresh();

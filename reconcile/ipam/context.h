@@ -43,6 +43,7 @@ struct Caches {
   kube::Informer<PoolClaim> pool_claims;
   // With what was written here and has yet to come back.
   Overlay<Pool> latest_pools;
+  Overlay<Subnet> latest_subnets;
   Overlay<Claim> latest_claims;
   Overlay<PoolClaim> latest_pool_claims;
   std::size_t subnets_by_pool;         // "ns/pool"

@@ -16,9 +16,12 @@ using namespace std::chrono_literals;
 constexpr auto kStillInUse = 30s;
 constexpr std::size_t kDroppedAtOnce = 100;
 
+std::size_t SubnetsIn(const Space::PoolState& state) {
+  return state.space ? state.space->Count(Use::kSubnet) : 0;
+}
+
 std::string WhoUses(const Space::PoolState& state) {
-  const std::size_t subnets =
-      (state.space ? state.space->Count(Use::kSubnet) : 0) + state.unplaced.size();
+  const std::size_t subnets = SubnetsIn(state) + state.unplaced.size();
   if (subnets > 0) return std::format("it waits for {} Subnets of the pool to go", subnets);
   if (!state.children.empty()) {
     return std::format("it waits for child pool {} to go",
@@ -29,19 +32,33 @@ std::string WhoUses(const Space::PoolState& state) {
 
 }  // namespace
 
+void PoolReconciler::Changed(const std::string& key) {
+  if (untold_.contains(key)) return;
+  const Space::PoolState* state = context_.space.Find(key);
+  untold_[key] = {context_.executor.Now(), state ? SubnetsIn(*state) : 0};
+}
+
+// How long to be silent yet.
+async::Duration PoolReconciler::Wait(const Space::PoolState& state, const std::string& key) const {
+  const auto found = untold_.find(key);
+  if (found == untold_.end()) return {};
+  const Untold& untold = found->second;
+  const std::size_t now = SubnetsIn(state);
+  const std::size_t news = now > untold.subnets ? now - untold.subnets : untold.subnets - now;
+  const auto longest = news >= kWorthTelling ? kLeastSilence : kLongestSilence;
+  return std::min(state.changed + kQuiet, untold.since + longest) - context_.executor.Now();
+}
+
 async::Task<Outcome> PoolReconciler::Reconcile(std::string key) {
   const Space::PoolState* state = context_.space.Find(key);
   if (!state) {
-    since_.erase(key);
+    untold_.erase(key);
     if (context_.metrics) context_.metrics->Forget(key);
     co_return runtime::Requeue{};
   }
   const auto now = context_.executor.Now();
-  if (const auto first = since_.find(key); first != since_.end()) {
-    const auto quiet = state->changed + kQuiet - now;
-    const auto patience = first->second + kLongestSilence - now;
-    const auto wait = std::min(quiet, patience);
-    if (wait > async::Duration::zero()) co_return runtime::Requeue{wait};
+  if (const auto wait = Wait(*state, key); wait > async::Duration::zero()) {
+    co_return runtime::Requeue{wait};
   }
   if (context_.metrics) context_.metrics->Began();
   auto outcome = co_await Update(std::move(key));
@@ -117,7 +134,7 @@ async::Task<Step> PoolReconciler::Report(std::string key) {
   const Pool* cached = context_.caches.latest_pools.Get(key);
   if (!state || !cached) co_return Step();
   // What changes from here on is for the next time.
-  since_.erase(key);
+  untold_.erase(key);
   const Json before =
       cached->status.empty() ? Json(jsoncons::json_object_arg) : Json::parse(cached->status);
   Json from = PatchOf(cached->id);

@@ -9,23 +9,27 @@ namespace berth::ipam {
 
 // The only writer of pools' status: what the seed calls the PoolStatusReconciler. Figures come from
 // the Space, so a reconcile costs the same for any number of Subnets. A burst of changes is told
-// once it is over, or every kLongestSilence while it lasts. Also the order of deletion: a pool goes
-// after its Subnets and its children.
+// once it is over; while it lasts, when it is worth a write (kWorthTelling Subnets more or less,
+// and kLeastSilence since) or after kLongestSilence. Also the order of deletion: a pool goes after
+// its Subnets and its children.
 class PoolReconciler {
  public:
   static constexpr async::Duration kQuiet = std::chrono::milliseconds(300);
-  static constexpr async::Duration kLongestSilence = std::chrono::seconds(5);
+  static constexpr async::Duration kLeastSilence = std::chrono::seconds(2);
+  static constexpr async::Duration kLongestSilence = std::chrono::seconds(30);
+  static constexpr std::size_t kWorthTelling = 150;
   // Entries of status.allocatedCIDRs: an object has its bounds.
   static constexpr std::size_t kMostListed = 256;
 
   explicit PoolReconciler(Context& context) : context_(context) {}
 
   // To be called when figures have changed, before the key is queued.
-  void Changed(const std::string& key) { since_.try_emplace(key, context_.executor.Now()); }
+  void Changed(const std::string& key);
 
   async::Task<Outcome> Reconcile(std::string key);
 
  private:
+  async::Duration Wait(const Space::PoolState& state, const std::string& key) const;
   async::Task<Outcome> Update(std::string key);
   async::Task<Outcome> End(std::string key, Pool pool);
   async::Task<Step> DropSubnets(std::string key);
@@ -35,7 +39,12 @@ class PoolReconciler {
   Json ConditionsOf(const Space::PoolState& state, const Json& before, bool truncated) const;
 
   Context& context_;
-  std::map<std::string, async::TimePoint> since_;  // the first change that was not told yet
+  // The first change that was not told yet.
+  struct Untold {
+    async::TimePoint since;
+    std::size_t subnets = 0;  // how many there were then
+  };
+  std::map<std::string, Untold> untold_;  // by pool
 };
 
 }  // namespace berth::ipam

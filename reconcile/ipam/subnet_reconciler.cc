@@ -34,7 +34,7 @@ async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
     Subnet made = unseen->second.subnet;
     co_return co_await LookFor(std::move(key), std::move(made));
   }
-  const Subnet* cached = context_.caches.subnets.Get(key);
+  const Subnet* cached = context_.caches.latest_subnets.Get(key);
   if (!cached) co_return runtime::Requeue{};
   Subnet subnet = *cached;
   if (subnet.id.deleting != 0) co_return co_await End(std::move(subnet));
@@ -126,6 +126,9 @@ async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
   if (!written) {
     if (IsGone(written.error())) co_return Step();
     co_return std::unexpected(written.error());
+  }
+  if (auto now = kube::Decode<Subnet>(*written)) {
+    context_.caches.latest_subnets.Note(std::move(*now));
   }
   if (placement.phase == SubnetPhase::kFailed) {
     context_.events.Record(subnet.id.Reference(kSubnets), kube::EventType::kWarning,
