@@ -149,6 +149,39 @@ TEST_F(InformerTest, WhatWasDeletedWhileTheVersionExpiredIsToldAsDeleted) {
   EXPECT_EQ(informer_.Get("ns/b"), nullptr);
 }
 
+TEST_F(InformerTest, RefreshAsksForAStateThatIsNotOlder) {
+  Sync();
+  EXPECT_TRUE(informer_.fresh());
+  int whole = 0;
+  informer_.AddHandler({.on_add = [](const std::string&, const Thing&) {},
+                        .on_update = [](const std::string&, const Thing&, const Thing&) {},
+                        .on_delete = [](const std::string&, const Thing&) {},
+                        .on_whole = [&] { ++whole; }});
+  informer_.Refresh();
+  EXPECT_FALSE(informer_.fresh());
+  executor_.RunUntilIdle();  // at once, not after a back-off
+  EXPECT_THAT(transport_.last().request.path, HasSubstr("sendInitialEvents=true"));
+  EXPECT_TRUE(transport_.at(0).abandoned);
+  EXPECT_TRUE(informer_.HasSynced()) << "the old state stands";
+  transport_.last().Lines(Event("ADDED", "a", 15));
+  EXPECT_FALSE(informer_.fresh());
+  transport_.last().Lines(Bookmark(20, true));
+  EXPECT_TRUE(informer_.fresh());
+  EXPECT_EQ(whole, 1);
+  EXPECT_THAT(log_, ElementsAre("ns/a@1>15", "-ns/b@2"));
+}
+
+TEST_F(InformerTest, RefreshDuringTheFirstStateBeginsItAnew) {
+  informer_.Start();
+  transport_.last().Lines(Event("ADDED", "a", 1));
+  informer_.Refresh();
+  executor_.RunUntilIdle();
+  ASSERT_EQ(transport_.size(), 2u);
+  transport_.last().Lines(Event("ADDED", "b", 2) + Bookmark(10, true));
+  EXPECT_TRUE(informer_.fresh());
+  EXPECT_EQ(informer_.Get("ns/a"), nullptr);
+}
+
 TEST_F(InformerTest, AnAnswerOf410IsLikeAnErrorInTheStream) {
   Sync();
   transport_.last().End();

@@ -161,13 +161,15 @@ when this ends (Ctrl-C). In another terminal:
 
   export KUBECONFIG={0}
 
-  kubectl get workqueues -o wide             # what Berth has to do; -w to follow it
+  echo '{{apiVersion: plexaubnet.io/v1alpha1, kind: SubnetPool, metadata: {{name: office}}, spec: {{cidr: 10.20.0.0/16}}}}' | kubectl apply -f -
+  echo '{{apiVersion: plexaubnet.io/v1alpha1, kind: SubnetClaim, metadata: {{name: shop}}, spec: {{poolRef: office, clusterID: shop, blockSize: 24}}}}' | kubectl apply -f -
+  echo '{{apiVersion: plexaubnet.io/v1alpha1, kind: SubnetPoolClaim, metadata: {{name: branch}}, spec: {{parentPoolRef: office, desiredBlockSize: 20}}}}' | kubectl apply -f -
+  kubectl get subnetpools,subnetclaims,subnets,subnetpoolclaims
+  kubectl get poolusages -o wide             # what is used, free and delegated
+  kubectl describe subnetclaim shop          # why it is as it is
+  kubectl patch subnetpool office --type=merge -p '{{"spec":{{"cidr":"10.20.0.0/24"}}}}'   # refused: in use
   kubectl explain subnetpools.spec
-  kubectl apply -f - <<'END'
-  {{apiVersion: plexaubnet.io/v1alpha1, kind: SubnetPool, metadata: {{name: office}}, spec: {{cidr: 10.20.0.0/16}}}}
-  END
-  kubectl get subnetpools -A
-  kubectl patch subnetpool office --type=merge -p '{{"spec":{{"cidr":"10.20.0.5/16"}}}}'   # refused: host bits
+  kubectl get workqueues -o wide             # what Berth has to do; -w to follow it
 
 Without kubectl:  curl -K {1} {2}/apis/live.berth.dev/v1alpha1/workqueues
 

@@ -152,5 +152,11 @@ TEST_F(ProcessTest, APauseDelaysTurnsAndKeepsTheirOrder) {
   EXPECT_GE(scheduler_.Now().time_since_epoch(), 10s);
 }
 
+TEST(Simulation, IpamIsRight) {
+  const Report report = Simulate("ipam", 100);
+  EXPECT_TRUE(report.violations.empty()) << First(report);
+  EXPECT_GT(report.disruptions, 100u);
+}
+
 }  // namespace
 }  // namespace berth::simulate
