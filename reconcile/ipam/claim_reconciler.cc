@@ -149,37 +149,19 @@ async::Task<kube::Result<Cidr>> ClaimReconciler::Allocate(Claim claim, Owner own
 }
 
 std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block) const {
-  Json owner(jsoncons::json_object_arg);
-  owner["apiVersion"] = kApiVersion;
-  owner["kind"] = kClaims.kind;
-  owner["name"] = claim.id.name;
-  owner["uid"] = claim.id.uid;
-  owner["controller"] = true;
-  Json metadata(jsoncons::json_object_arg);
-  metadata["name"] = SubnetName(claim.pool, block);
-  metadata["namespace"] = claim.id.ns;
-  metadata["labels"] = Json(jsoncons::json_object_arg);
-  metadata["labels"][kMadeByLabel] = "true";
-  metadata["ownerReferences"] = Json(jsoncons::json_array_arg);
-  metadata["ownerReferences"].push_back(std::move(owner));
+  Json body = ObjectFor(kSubnets, SubnetName(claim.pool, block), kClaims, claim.id);
   const Space::PoolState* pool = context_.space.Find(claim.PoolKey());
   if (pool && pool->pool.grace_seconds > 0) {
     // Deleted, it rests before its block is given out again.
-    metadata["finalizers"] = Json(jsoncons::json_array_arg);
-    metadata["finalizers"].push_back(kFinalizer);
+    body["metadata"]["finalizers"] = FinalizersOf({}, true);
   }
-  Json spec(jsoncons::json_object_arg);
+  Json& spec = body["spec"];
   spec["poolRef"] = claim.pool;
   spec["cidr"] = block.ToString();
   spec["clusterID"] = claim.cluster;
   spec["claimRef"] = Json(jsoncons::json_object_arg);
   spec["claimRef"]["name"] = claim.id.name;
   spec["claimRef"]["uid"] = claim.id.uid;
-  Json body(jsoncons::json_object_arg);
-  body["apiVersion"] = kApiVersion;
-  body["kind"] = kSubnets.kind;
-  body["metadata"] = std::move(metadata);
-  body["spec"] = std::move(spec);
   return body.to_string();
 }
 

@@ -83,6 +83,29 @@ Json FinalizersOf(const Identity& id, bool with_ours) {
   return list;
 }
 
+Json ObjectFor(const kube::Resource& resource, const std::string& name,
+               const kube::Resource& owner_kind, const Identity& owner) {
+  Json reference(jsoncons::json_object_arg);
+  reference["apiVersion"] = kApiVersion;
+  reference["kind"] = owner_kind.kind;
+  reference["name"] = owner.name;
+  reference["uid"] = owner.uid;
+  reference["controller"] = true;
+  Json metadata(jsoncons::json_object_arg);
+  metadata["name"] = name;
+  metadata["namespace"] = owner.ns;
+  metadata["labels"] = Json(jsoncons::json_object_arg);
+  metadata["labels"][kMadeByLabel] = "true";
+  metadata["ownerReferences"] = Json(jsoncons::json_array_arg);
+  metadata["ownerReferences"].push_back(std::move(reference));
+  Json object(jsoncons::json_object_arg);
+  object["apiVersion"] = kApiVersion;
+  object["kind"] = resource.kind;
+  object["metadata"] = std::move(metadata);
+  object["spec"] = Json(jsoncons::json_object_arg);
+  return object;
+}
+
 bool IsGone(const kube::Error& error) { return error.error_class == kube::ErrorClass::kNotFound; }
 
 }  // namespace berth::ipam

@@ -79,6 +79,10 @@ Json PatchOf(const Identity& id);
 // The finalizers with or without ours.
 Json FinalizersOf(const Identity& id, bool with_ours);
 
+// An object that is made for another one, its owner, and goes when that is gone.
+Json ObjectFor(const kube::Resource& resource, const std::string& name,
+               const kube::Resource& owner_kind, const Identity& owner);
+
 // Nothing to be done about an error that only says what was wanted: it is gone.
 bool IsGone(const kube::Error& error);
 

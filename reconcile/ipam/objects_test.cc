@@ -30,9 +30,9 @@ TEST(Pool, ParentIsTheFieldOrTheLabel) {
 }
 
 TEST(Identity, TellsOurFinalizerFromOthers) {
-  const auto pool = kube::Decode<Pool>(
-      R"({"metadata":{"name":"a","creationTimestamp":"1970-01-02T00:00:01Z",)"
-      R"("finalizers":["x/y","ipam.plexaubnet.io/finalizer"]}})");
+  const auto pool =
+      kube::Decode<Pool>(R"({"metadata":{"name":"a","creationTimestamp":"1970-01-02T00:00:01Z",)"
+                         R"("finalizers":["x/y","ipam.plexaubnet.io/finalizer"]}})");
   EXPECT_TRUE(pool->id.finalizer);
   EXPECT_EQ(pool->id.other_finalizers, std::vector<std::string>{"x/y"});
   EXPECT_EQ(pool->id.created, 86401);

@@ -15,32 +15,6 @@ using namespace std::chrono_literals;
 constexpr auto kLookAgain = 10s;
 constexpr auto kRefusedAgain = 30s;
 
-Json MetadataOf(const PoolClaim& claim, const std::string& name) {
-  Json owner(jsoncons::json_object_arg);
-  owner["apiVersion"] = kApiVersion;
-  owner["kind"] = kPoolClaims.kind;
-  owner["name"] = claim.id.name;
-  owner["uid"] = claim.id.uid;
-  owner["controller"] = true;
-  Json metadata(jsoncons::json_object_arg);
-  metadata["name"] = name;
-  metadata["namespace"] = claim.id.ns;
-  metadata["labels"] = Json(jsoncons::json_object_arg);
-  metadata["labels"][kMadeByLabel] = "true";
-  metadata["ownerReferences"] = Json(jsoncons::json_array_arg);
-  metadata["ownerReferences"].push_back(std::move(owner));
-  return metadata;
-}
-
-Json ObjectOf(const kube::Resource& resource, Json metadata, Json spec) {
-  Json object(jsoncons::json_object_arg);
-  object["apiVersion"] = kApiVersion;
-  object["kind"] = resource.kind;
-  object["metadata"] = std::move(metadata);
-  object["spec"] = std::move(spec);
-  return object;
-}
-
 bool AlreadyExists(const kube::Error& error) { return error.reason == "AlreadyExists"; }
 
 }  // namespace
@@ -110,7 +84,8 @@ async::Task<Outcome> PoolClaimReconciler::Refused(PoolClaim claim, kube::Error e
 }
 
 std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
-  Json spec(jsoncons::json_object_arg);
+  Json body = ObjectFor(kClaims, ChildClaimName(claim.id), kPoolClaims, claim.id);
+  Json& spec = body["spec"];
   spec["poolRef"] = claim.parent;
   spec["clusterID"] = ChildPoolName(claim.id);
   // Should the block's claim have been deleted under a child that is there: the block is known.
@@ -121,8 +96,7 @@ std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
   } else {
     spec["blockSize"] = claim.block_size;
   }
-  return ObjectOf(kClaims, MetadataOf(claim, ChildClaimName(claim.id)), std::move(spec))
-      .to_string();
+  return body.to_string();
 }
 
 // The SubnetClaim for the child's block, made when there is none.
@@ -141,11 +115,10 @@ async::Task<kube::Result<Claim>> PoolClaimReconciler::BlockClaim(PoolClaim claim
 }
 
 std::string PoolClaimReconciler::PoolBody(const PoolClaim& claim, const std::string& cidr) const {
-  Json metadata = MetadataOf(claim, ChildPoolName(claim.id));
-  metadata["labels"][kParentLabel] = claim.parent;
-  metadata["finalizers"] = Json(jsoncons::json_array_arg);
-  metadata["finalizers"].push_back(kFinalizer);
-  Json spec(jsoncons::json_object_arg);
+  Json body = ObjectFor(kPools, ChildPoolName(claim.id), kPoolClaims, claim.id);
+  body["metadata"]["labels"][kParentLabel] = claim.parent;
+  body["metadata"]["finalizers"] = FinalizersOf({}, true);
+  Json& spec = body["spec"];
   spec["cidr"] = cidr;
   const auto* parent = context_.space.Find(KeyBeside(claim.id.ns + "/", claim.parent));
   if (parent && parent->rules) {
@@ -156,7 +129,7 @@ std::string PoolClaimReconciler::PoolBody(const PoolClaim& claim, const std::str
       spec["maxBlockSize"] = std::max(rules.max_block, claim.block_size);
     }
   }
-  return ObjectOf(kPools, std::move(metadata), std::move(spec)).to_string();
+  return body.to_string();
 }
 
 async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, std::string cidr) {
