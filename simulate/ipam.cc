@@ -252,7 +252,7 @@ struct Ipam::Picture {
     std::string cluster;
     std::string claim_uid;
     std::string phase;
-    std::optional<Cidr> cidr;
+    Cidr cidr;
   };
 
   explicit Picture(World& world) {
@@ -263,13 +263,14 @@ struct Ipam::Picture {
       const Json spec = Part(subnet, "spec");
       const Json claim = Part(spec, "claimRef");
       const auto cidr = Cidr::Parse(Text(spec, "cidr"));
+      if (!cidr) continue;
       blocks.push_back({.name = NameOf(subnet),
                         .uid = UidOf(subnet),
                         .pool = Text(spec, "poolRef"),
                         .cluster = Text(spec, "clusterID"),
                         .claim_uid = Text(claim, "uid"),
                         .phase = Text(Part(subnet, "status"), "phase"),
-                        .cidr = cidr ? std::optional(*cidr) : std::nullopt});
+                        .cidr = *cidr});
     }
   }
 
@@ -293,8 +294,7 @@ struct Ipam::Picture {
   // Whether somebody else has a right to a part of the block.
   bool Used(const std::string& pool, const Cidr& block, bool with_children) const {
     const bool held = std::ranges::any_of(blocks, [&](const Block& other) {
-      return other.pool == pool && other.cidr && other.cidr->Overlaps(block) &&
-             other.phase != "Failed";
+      return other.pool == pool && other.cidr.Overlaps(block) && other.phase != "Failed";
     });
     if (held || !with_children) return held;
     return std::ranges::any_of(pools, [&](const auto& child) {
@@ -306,11 +306,11 @@ struct Ipam::Picture {
   bool Taken(const Block& block) const {
     const bool child = std::ranges::any_of(pools, [&](const auto& pool) {
       const auto range = RangeOf(pool.first);
-      return ParentOf(pool.second) == block.pool && range && range->Overlaps(*block.cidr);
+      return ParentOf(pool.second) == block.pool && range && range->Overlaps(block.cidr);
     });
     return child || std::ranges::any_of(blocks, [&](const Block& other) {
-             return other.pool == block.pool && other.uid != block.uid && other.cidr &&
-                    other.phase == "Allocated" && other.cidr->Overlaps(*block.cidr);
+             return other.pool == block.pool && other.uid != block.uid &&
+                    other.phase == "Allocated" && other.cidr.Overlaps(block.cidr);
            });
   }
 
@@ -330,7 +330,7 @@ std::optional<std::string> Ipam::Check(World& world, const std::string&,
   const Picture picture(world);
   for (const auto& one : picture.blocks) {
     for (const auto& other : picture.blocks) {
-      if (&one >= &other || !one.cidr || !other.cidr || !one.cidr->Overlaps(*other.cidr)) continue;
+      if (&one >= &other || !one.cidr.Overlaps(other.cidr)) continue;
       const bool made = !one.claim_uid.empty() && !other.claim_uid.empty();
       const bool both = one.phase == "Allocated" && other.phase == "Allocated";
       if (one.pool == other.pool ? !(made || both) : !made) continue;
@@ -340,7 +340,7 @@ std::optional<std::string> Ipam::Check(World& world, const std::string&,
       // A pool that is gone, or named anew, tells nothing of who was whose parent.
       if (one.pool != other.pool) continue;
       return std::format("Subnets {} and {} overlap: {} and {}", one.name, other.name,
-                         one.cidr->ToString(), other.cidr->ToString());
+                         one.cidr.ToString(), other.cidr.ToString());
     }
   }
   return std::nullopt;
@@ -393,7 +393,7 @@ Wrong Ipam::Picture::CheckReason(const Json& claim) const {
   if ((reason == "PoolNotFound") != !range) {
     return std::format("claim {}: {}, and the pool {}", name, reason, range ? "is" : "is not");
   }
-  if (reason == "PoolExhausted" && !KeepsSome(pools.at(pool))) {
+  if (reason == "PoolExhausted" && range && !KeepsSome(pools.at(pool))) {
     const auto size = spec.get_value_or<std::int64_t>(
         "blockSize", Number(Part(pools.at(pool), "spec"), "defaultBlockSize"));
     if (CountFree(*range, static_cast<int>(size),
@@ -435,7 +435,7 @@ Wrong Ipam::Picture::CheckClaims(const std::vector<Json>& claims) const {
     const auto range = RangeOf(block.pool);
     if (block.phase != "Allocated") {
       // Its pool was replaced by another one of the name.
-      if (!range || !range->Contains(*block.cidr) || Taken(block)) continue;
+      if (!range || !range->Contains(block.cidr) || Taken(block)) continue;
       return std::format("Subnet {} is {}", block.name, block.phase);
     }
     if (!held.insert(block.claim_uid).second) {
@@ -466,7 +466,9 @@ Wrong Ipam::Picture::CheckPool(const std::string& name, const Json& pool) const 
     return "pool " + name + " has a status of an earlier generation";
   }
   if (KeepsSome(pool)) return std::nullopt;
-  const Cidr range = *RangeOf(name);
+  const auto cidr = Cidr::Parse(Text(Part(pool, "spec"), "cidr"));
+  if (!cidr) return "pool " + name + " has no range";
+  const Cidr& range = *cidr;
   const Json free = Part(status, "freeCountBySize");
   for (int prefix = range.prefix(); prefix <= std::min(Width(range.family()), range.prefix() + 6);
        ++prefix) {

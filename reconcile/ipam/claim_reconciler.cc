@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <format>
+#include <tuple>
 #include <utility>
 
 #include "kube/object.h"
@@ -142,7 +143,40 @@ std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner ow
   return context_.space.Assign(pool, wish);
 }
 
+void ClaimReconciler::Arrived(const Claim& claim) {
+  if (claim.stamp.empty() || claim.Bound() || claim.id.deleting != 0) return;
+  // What cannot be had is told when its turn comes.
+  std::ignore = Choose(claim, Fingerprint(claim.id.uid));
+}
+
+void ClaimReconciler::Left(const Claim& claim) {
+  const Owner owner = Fingerprint(claim.id.uid);
+  const auto attempts = attempts_.find(claim.id.Key());
+  if (attempts != attempts_.end() && attempts->second.contains(owner)) return;  // see Settle
+  context_.space.Abandon(owner);
+}
+
+async::Task<kube::Result<bool>> ClaimReconciler::Exists(Claim claim) {
+  const auto read = co_await context_.api.Get(kClaims, claim.id.ns, claim.id.name);
+  if (!read) {
+    if (IsGone(read.error())) co_return false;
+    co_return std::unexpected(read.error());
+  }
+  const auto present = kube::Decode<Claim>(*read);
+  if (!present) co_return std::unexpected(present.error());
+  co_return present->id.uid == claim.id.uid && present->id.deleting == 0;
+}
+
 async::Task<kube::Result<Cidr>> ClaimReconciler::Allocate(Claim claim, Owner owner) {
+  if (!claim.allocated.empty()) {
+    // Its Subnet is gone. Most often that is because the claim is, which another watch will tell.
+    const auto exists = co_await Exists(claim);
+    if (!exists) co_return std::unexpected(exists.error());
+    if (!*exists) {
+      co_return std::unexpected(
+          kube::Error{kube::ErrorClass::kConflict, {}, "the cache is behind: the claim is gone"});
+    }
+  }
   const auto block = Choose(claim, owner);
   if (!block) co_return std::unexpected(Denied(block.error()));
   co_return co_await Make(std::move(claim), owner, *block);

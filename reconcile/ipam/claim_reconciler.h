@@ -19,6 +19,11 @@ class ClaimReconciler {
 
   async::Task<Outcome> Reconcile(std::string key);
 
+  // A claim has arrived: what was reserved for it is its own from now on, however long the queue.
+  void Arrived(const Claim& claim);
+  // It is gone: what was held for it and never asked for is free.
+  void Left(const Claim& claim);
+
  private:
   // A Subnet that was asked for without an answer.
   struct Attempt {
@@ -28,6 +33,7 @@ class ClaimReconciler {
   };
 
   async::Task<Outcome> Settle(std::string key, Owner except);
+  async::Task<kube::Result<bool>> Exists(Claim claim);
   async::Task<kube::Result<Cidr>> Allocate(Claim claim, Owner owner);
   std::expected<Cidr, Denial> Choose(const Claim& claim, Owner owner);
   async::Task<kube::Result<Cidr>> Make(Claim claim, Owner owner, Cidr block);

@@ -87,6 +87,10 @@ void Metrics::Forget(const std::string& key) {
   free_.Remove(found.mapped().free);
 }
 
+void Metrics::ForgetAll() {
+  while (!pools_.empty()) Forget(std::string(pools_.begin()->first));
+}
+
 void Metrics::CountClaims(const std::string& phase, double count) {
   claims_.Add({{"phase", phase}}).Set(count);
 }

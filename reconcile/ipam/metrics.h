@@ -30,6 +30,7 @@ class Metrics {
   void Reported(const std::string& key, const Space::PoolState& state, async::WallTime now);
   // A pool is gone, and so are its series.
   void Forget(const std::string& key);
+  void ForgetAll();
   void CountClaims(const std::string& phase, double count);
 
  private:

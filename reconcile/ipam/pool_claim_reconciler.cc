@@ -15,6 +15,21 @@ using namespace std::chrono_literals;
 constexpr auto kLookAgain = 10s;
 constexpr auto kRefusedAgain = 30s;
 
+// Why the block's claim is not bound, in the words of the pool claim.
+std::string ParentReason(const Claim& block) {
+  const Json conditions =
+      block.conditions.empty() ? Json(jsoncons::json_array_arg) : Json::parse(block.conditions);
+  for (const Json& condition : conditions.array_range()) {
+    if (condition.get_value_or<std::string>("type", "") != "Ready") continue;
+    const auto reason = condition.get_value_or<std::string>("reason", "");
+    if (reason == "PoolExhausted") return "ParentExhausted";
+    if (reason == "PoolNotFound") return "ParentNotFound";
+    if (reason == "PoolNotReady") return "ParentNotReady";
+    return reason;
+  }
+  return "Pending";
+}
+
 bool AlreadyExists(const kube::Error& error) { return error.reason == "AlreadyExists"; }
 
 }  // namespace
@@ -52,18 +67,16 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
   const auto block = co_await BlockClaim(claim);
   if (!block) co_return co_await Refused(std::move(claim), block.error());
   if (block->phase == "Error") {
-    const std::string reason =
-        block->message.contains("exhausted") ? "ParentExhausted" : "InvalidRequest";
-    co_return co_await Tell(std::move(claim),
-                            {.phase = "Error", .reason = reason, .message = block->message});
+    co_return co_await Tell(
+        std::move(claim),
+        {.phase = "Error", .reason = ParentReason(*block), .message = block->message});
   }
   if (!block->Bound()) {
-    co_return co_await Tell(std::move(claim),
-                            {.phase = "Pending",
-                             .reason = "Pending",
-                             .message = std::format("SubnetClaim {} waits for a block of pool {}",
-                                                    block->id.name, claim.parent)},
-                            kLookAgain);
+    std::string message =
+        std::format("SubnetClaim {} waits for a block of pool {}", block->id.name, claim.parent);
+    co_return co_await Tell(
+        std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
+        kLookAgain);
   }
   if (auto made = co_await MakeChild(claim, block->allocated); !made) {
     co_return co_await Refused(std::move(claim), made.error());
@@ -120,6 +133,7 @@ std::string PoolClaimReconciler::PoolBody(const PoolClaim& claim, const std::str
   body["metadata"]["finalizers"] = FinalizersOf({}, true);
   Json& spec = body["spec"];
   spec["cidr"] = cidr;
+  spec["parentRef"] = claim.parent;
   const auto* parent = context_.space.Find(KeyBeside(claim.id.ns + "/", claim.parent));
   if (parent && parent->rules) {
     const PoolRules& rules = *parent->rules;
@@ -159,8 +173,9 @@ async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
   const auto no_child = co_await Gone(&kPools, claim, child);
   if (!no_child) co_return std::unexpected(no_child.error());
   if (!*no_child) {
+    std::string phase = claim.phase.empty() ? "Pending" : claim.phase;
     co_return co_await Tell(std::move(claim),
-                            {.phase = claim.phase.empty() ? "Pending" : claim.phase,
+                            {.phase = std::move(phase),
                              .reason = "Deleting",
                              .message = std::format("SubnetPool {} has to go first", child)},
                             kLookAgain);

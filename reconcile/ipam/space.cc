@@ -21,7 +21,7 @@ bool HasBlocks(const Space::PoolState& state) {
 
 Denial NotReady(const Space::PoolState& state) {
   return {"PoolNotReady", std::format("pool {} gives out no blocks: {}", state.pool.id.name,
-                                      state.problem->message)};
+                                      state.problem ? state.problem->message : "")};
 }
 
 Denial NotFound(const std::string& pool) {
@@ -315,8 +315,8 @@ bool Space::IsAncestor(const std::string& ancestor, const std::string& key) cons
   return false;
 }
 
-std::optional<PoolProblem> Space::ParentProblem(const std::string& key,
-                                                const PoolState& state) const {
+std::optional<PoolProblem> Space::ParentProblem(const std::string& key, const PoolState& state,
+                                                const Cidr& range) const {
   if (state.pool.parent.empty()) return std::nullopt;
   const std::string& name = state.pool.parent;
   const PoolState* parent = Find(KeyBeside(key, name));
@@ -324,13 +324,13 @@ std::optional<PoolProblem> Space::ParentProblem(const std::string& key,
   if (IsAncestor(key, key)) {
     return PoolProblem{"InvalidSpec", "the pool is its own ancestor"};
   }
-  if (!parent->rules || !parent->rules->range.Contains(state.rules->range)) {
+  if (!parent->rules || !parent->rules->range.Contains(range)) {
     return PoolProblem{"OutsideParent", std::format("{} is not inside its parent {}, {}",
                                                     state.pool.cidr, name, parent->pool.cidr)};
   }
   // The block is the child's own, or a Subnet of the parent's stands for it.
-  if (parent->space->At(state.rules->range)) return std::nullopt;
-  if (const auto other = parent->space->Overlapping(state.rules->range)) {
+  if (parent->space->At(range)) return std::nullopt;
+  if (const auto other = parent->space->Overlapping(range)) {
     return PoolProblem{"PoolOverlap",
                        std::format("{} overlaps {}, which is in use in its parent {}",
                                    state.pool.cidr, other->block.ToString(), name)};
@@ -344,7 +344,7 @@ std::optional<PoolProblem> Space::ProblemOf(const std::string& key, const PoolSt
     return PoolProblem{"InvalidSpec", rules ? "" : rules.error()};
   }
   if (state.pool.id.deleting != 0) return PoolProblem{"Deleting", "the pool is being deleted"};
-  if (auto problem = ParentProblem(key, state)) return problem;
+  if (auto problem = ParentProblem(key, state, state.rules->range)) return problem;
   for (auto other = pools_.lower_bound(state.pool.id.ns + "/");
        other != pools_.end() && other->second.pool.id.ns == state.pool.id.ns; ++other) {
     const PoolState& rival = other->second;
@@ -416,7 +416,7 @@ bool Space::Place(const std::string& pool, PoolState& state, const Subnet& subne
     Unbind(pool, assigned->second.cluster, 0, claim);
     pending_.erase(assigned);
   }
-  Bind(pool, subnet);
+  Bind(pool, subnet, *subnet.cidr);
   Changed(pool, state);
   return true;
 }
@@ -434,11 +434,11 @@ bool Space::Evict(PoolState& state, const Cidr& block) {
   return true;
 }
 
-void Space::Bind(const std::string& pool, const Subnet& subnet) {
+void Space::Bind(const std::string& pool, const Subnet& subnet, const Cidr& block) {
   const Owner owner = Fingerprint(subnet.id.uid);
   const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
   Unbind(pool, subnet.cluster, owner, claim);  // left from a pool of the same name
-  bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{owner, claim, *subnet.cidr});
+  bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{owner, claim, block});
 }
 
 void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim) {
@@ -583,6 +583,7 @@ std::optional<Cidr> Space::ExactOf(const PoolState& state, const Wish& wish) {
 
 Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish) const {
   const std::string& name = state.pool.id.name;
+  const PoolRules& rules = state.space->rules();
   const auto exact = ExactOf(state, wish);
   const std::string block = exact ? exact->ToString() : "";
   switch (refusal) {
@@ -590,16 +591,15 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
       const auto largest = state.space->LargestFree();
       return {"PoolExhausted",
               std::format("pool {} is exhausted: it has no free /{}; {}", name,
-                          wish.size.value_or(state.rules->default_block),
+                          wish.size.value_or(rules.default_block),
                           largest ? std::format("its largest free block is a /{}", *largest)
                                   : "all of it is in use")};
     }
     case Refusal::kSize:
-      return {
-          "InvalidRequest",
-          std::format("pool {} gives out blocks from /{} to /{}, not /{}", name,
-                      state.rules->min_block, state.rules->max_block,
-                      exact ? exact->prefix() : wish.size.value_or(state.rules->default_block))};
+      return {"InvalidRequest",
+              std::format("pool {} gives out blocks from /{} to /{}, not /{}", name,
+                          rules.min_block, rules.max_block,
+                          exact ? exact->prefix() : wish.size.value_or(rules.default_block))};
     case Refusal::kOutside:
       return {"InvalidRequest",
               std::format("{} is not inside pool {}, {}", block, name, state.pool.cidr)};
@@ -625,20 +625,21 @@ bool Space::HeldByChild(const std::string& pool, const PoolState& state, const C
 std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& state,
                                         const Wish& wish) {
   const auto exact = ExactOf(state, wish);
+  const PoolRules& rules = state.space->rules();
   const auto explain = [&](Refusal refusal) {
     return std::unexpected(Explain(state, refusal, wish));
   };
   std::optional<Cidr> block = exact;
   if (!exact) {
-    const auto given = state.space->Allocate(wish.size.value_or(state.rules->default_block),
-                                             Use::kReserved, wish.owner);
+    const auto given =
+        state.space->Allocate(wish.size.value_or(rules.default_block), Use::kReserved, wish.owner);
     if (!given) return explain(given.error());
     block = *given;
   } else {
     // What is kept for this claim stands among the exclusions.
     const auto kept = state.pool.pre_allocations.find(wish.claim);
     const bool own = kept != state.pool.pre_allocations.end() &&
-                     kept->second == exact->ToString() && state.rules->range.Contains(*exact);
+                     kept->second == exact->ToString() && rules.range.Contains(*exact);
     const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
                            : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
     // The child pool that it is for holds it already.
@@ -750,8 +751,9 @@ std::optional<async::TimePoint> Space::Expire() {
     state->space->Expire(executor_.Now(), [&](const Hold& hold) { ended.push_back(hold); });
     for (const Hold& hold : ended) {
       pending_.erase(hold.owner);
-      Freed(key, *state, hold.block);
+      PlaceChildren(*state, hold.block);
     }
+    if (!ended.empty()) Freed(key, *state, ended.front().block);
     const auto due = state->space->NextExpiry();
     if (!due) {
       reserving_.erase(key);

@@ -132,7 +132,8 @@ class Space {
   void AdoptChildren(const std::string& key, PoolState& state);
   void Evaluate(std::string_view ns);
   std::optional<PoolProblem> ProblemOf(const std::string& key, const PoolState& state) const;
-  std::optional<PoolProblem> ParentProblem(const std::string& key, const PoolState& state) const;
+  std::optional<PoolProblem> ParentProblem(const std::string& key, const PoolState& state,
+                                           const Cidr& range) const;
   bool IsAncestor(const std::string& ancestor, const std::string& key) const;
 
   bool Place(const std::string& pool, PoolState& state, const Subnet& subnet);
@@ -140,7 +141,7 @@ class Space {
   void PlaceWaiting(const std::string& pool, PoolState& state);
   void PlaceChild(PoolState& parent, const std::string& child);
   void PlaceChildren(PoolState& parent, const Cidr& within);
-  void Bind(const std::string& pool, const Subnet& subnet);
+  void Bind(const std::string& pool, const Subnet& subnet, const Cidr& block);
   void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);
   void Freed(const std::string& pool, PoolState& state, const Cidr& block);
   void Changed(const std::string& pool, PoolState& state);

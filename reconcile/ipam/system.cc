@@ -166,6 +166,7 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, Options g
                      [this] {
                        may_work = false;
                        work.reset();
+                       if (metrics) metrics->ForgetAll();
                        // What was given out and not written down is nobody's now.
                        if (built) Build();
                      }});
@@ -285,6 +286,7 @@ void System::Parts::ListenToClaims() {
            [this, queue](const std::string& key, const Claim& now) {
              ++phases[now.phase];
              queue(key, now);
+             if (work) work->claim.Arrived(now);
            },
        .on_update =
            [this, queue](const std::string& key, const Claim& before, const Claim& now) {
@@ -292,6 +294,7 @@ void System::Parts::ListenToClaims() {
              ++phases[now.phase];
              queue(key, now);
              if (work && before.id.uid != now.id.uid) {
+               work->claim.Left(before);
                if (const auto* held = space.BindingOf(before.PoolKey(), before.cluster,
                                                       Fingerprint(before.id.uid))) {
                  work->subnets.Add(KeyBeside(key, SubnetName(before.pool, held->block)));
@@ -303,6 +306,7 @@ void System::Parts::ListenToClaims() {
              --phases[last.phase];
              queue(key, last);
              if (!work) return;
+             work->claim.Left(last);
              // Its Subnet has no claim any more.
              if (const auto* held =
                      space.BindingOf(last.PoolKey(), last.cluster, Fingerprint(last.id.uid))) {
@@ -445,8 +449,9 @@ std::optional<std::string> System::Stamp(const Claim& claim) {
     if (!requested || !requested->IsCanonical()) return std::nullopt;
     wish.exact = *requested;
   }
-  const auto block =
-      parts_->space.Reserve(claim.PoolKey(), wish, parts_->executor.Now() + kReservedFor);
+  // Ends with others of the same second: whoever waits for room is woken once for all of them.
+  const auto until = std::chrono::ceil<std::chrono::seconds>(parts_->executor.Now() + kReservedFor);
+  const auto block = parts_->space.Reserve(claim.PoolKey(), wish, until);
   if (!block) return std::nullopt;
   if (!parts_->expiry) parts_->ExpireReservations();
   return WriteStamp({*block, wish.owner}, parts_->options.stamp_key, claim.id.ns, claim.id.name,
