@@ -44,6 +44,13 @@ std::string NameOf(const Json& object) { return Text(object["metadata"], "name")
 std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
 bool Deleting(const Json& object) { return object["metadata"].contains("deletionTimestamp"); }
 
+ipam::Identity IdentityOf(const Json& object) {
+  ipam::Identity id;
+  id.name = NameOf(object);
+  id.uid = UidOf(object);
+  return id;
+}
+
 std::string ParentOf(const Json& pool) {
   const std::string parent = Text(Part(pool, "spec"), "parentRef");
   if (!parent.empty()) return parent;
@@ -490,7 +497,9 @@ Wrong Ipam::Picture::CheckPoolClaims(const std::vector<Json>& claims) const {
     uids.insert(UidOf(claim));
     if (Deleting(claim)) {
       // It may wait for who uses its pool.
-      if (!pools.contains(bound)) return NameOf(claim) + " is still being deleted";
+      if (!pools.contains(ipam::ChildPoolName(IdentityOf(claim)))) {
+        return NameOf(claim) + " is still being deleted";
+      }
       continue;
     }
     if (phase != "Bound" && phase != "Error") return std::format("{} is {}", NameOf(claim), phase);

@@ -385,27 +385,30 @@ void Space::PutSubnet(const Subnet& subnet) {
     callbacks_.on_placement(key);
     return;
   }
+  const auto before = state->unplaced.find(key);
+  const bool known = before != state->unplaced.end() && before->second.id.uid == subnet.id.uid;
   if (Place(pool, *state, subnet)) {
     state->unplaced.erase(key);
   } else {
     state->unplaced.insert_or_assign(key, subnet);
+    if (known) return;  // no news
   }
   callbacks_.on_placement(key);
 }
 
 // True when the block is the Subnet's.
 bool Space::Place(const std::string& pool, PoolState& state, const Subnet& subnet) {
-  // Who was told that a block is theirs keeps it, even when the range was moved away under them.
-  if (!subnet.cidr || !state.space ||
-      (subnet.phase != SubnetPhase::kAllocated &&
-       !state.space->rules().range.Contains(*subnet.cidr))) {
-    return false;
-  }
+  if (!subnet.cidr || !state.space) return false;
   const Owner owner = Fingerprint(subnet.id.uid);
   const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
   Allocator& space = *state.space;
   const auto hold = space.At(*subnet.cidr);
   if (hold && hold->use == Use::kSubnet) return hold->owner == owner;
+  // Who was told that a block is theirs, or is about to be, keeps it, even when the range was moved
+  // away under them.
+  const bool promised =
+      subnet.phase == SubnetPhase::kAllocated || (hold && claim != 0 && hold->owner == claim);
+  if (!promised && !space.rules().range.Contains(*subnet.cidr)) return false;
   if (hold && (hold->use == Use::kChild || hold->owner == claim)) {
     space.Change(*subnet.cidr, Use::kSubnet, owner);
   } else if (!Evict(state, *subnet.cidr) || !space.Record(*subnet.cidr, Use::kSubnet, owner)) {
