@@ -52,10 +52,10 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
   const Space::PoolState* parent = context_.space.Find(parent_key);
   const bool bound = claim.phase == "Bound";
   if (!parent && !bound) {
-    co_return co_await Tell(std::move(claim),
-                            {.phase = "Error",
-                             .reason = "ParentNotFound",
-                             .message = std::format("there is no SubnetPool {}", claim.parent)});
+    std::string message = std::format("there is no SubnetPool {}", claim.parent);
+    co_return co_await Tell(
+        std::move(claim),
+        {.phase = "Error", .reason = "ParentNotFound", .message = std::move(message)});
   }
   if (parent && parent->rules && !bound && claim.block_size <= parent->rules->range.prefix()) {
     std::string message = std::format("a /{} is no part of pool {}, {}", claim.block_size,
