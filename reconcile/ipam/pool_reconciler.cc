@@ -46,13 +46,17 @@ async::Duration PoolReconciler::Wait(const Space::PoolState& state, const std::s
   const std::size_t now = SubnetsIn(state);
   const std::size_t news = now > untold.subnets ? now - untold.subnets : untold.subnets - now;
   const auto longest = news >= kWorthTelling ? kLeastSilence : kLongestSilence;
-  return std::min(state.changed + kQuiet, untold.since + longest) - context_.executor.Now();
+  const auto told = told_.find(key);
+  const bool burst = told != told_.end() && untold.since - told->second < kBurst;
+  return std::min(state.changed + (burst ? kQuietInBurst : kQuiet), untold.since + longest) -
+         context_.executor.Now();
 }
 
 async::Task<Outcome> PoolReconciler::Reconcile(std::string key) {
   const Space::PoolState* state = context_.space.Find(key);
   if (!state) {
     untold_.erase(key);
+    told_.erase(key);
     if (context_.metrics) context_.metrics->Forget(key);
     co_return runtime::Requeue{};
   }
@@ -144,6 +148,7 @@ async::Task<Step> PoolReconciler::Report(std::string key) {
   if (context_.metrics) context_.metrics->Reported(key, *state, context_.executor.WallNow());
   const auto patch = kube::MergePatch(from, to);
   if (!patch) co_return Step();
+  told_[key] = context_.executor.Now();
   const std::string name = cached->id.name;
   const std::string ns = cached->id.ns;
   const auto written =

@@ -15,6 +15,9 @@ namespace berth::ipam {
 class PoolReconciler {
  public:
   static constexpr async::Duration kQuiet = std::chrono::milliseconds(300);
+  // After a write, for a while: a burst that stutters is still one.
+  static constexpr async::Duration kQuietInBurst = std::chrono::seconds(2);
+  static constexpr async::Duration kBurst = std::chrono::seconds(10);
   static constexpr async::Duration kLeastSilence = std::chrono::seconds(2);
   static constexpr async::Duration kLongestSilence = std::chrono::seconds(30);
   static constexpr std::size_t kWorthTelling = 150;
@@ -44,7 +47,8 @@ class PoolReconciler {
     async::TimePoint since;
     std::size_t subnets = 0;  // how many there were then
   };
-  std::map<std::string, Untold> untold_;  // by pool
+  std::map<std::string, Untold> untold_;          // by pool
+  std::map<std::string, async::TimePoint> told_;  // when a pool's status was last written
 };
 
 }  // namespace berth::ipam
