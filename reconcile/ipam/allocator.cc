@@ -9,23 +9,28 @@
 #include <tuple>
 #include <utility>
 
+#include "reconcile/ipam/block_tree.h"
+
 namespace berth::ipam {
 namespace {
 
-struct Held {
-  Owner owner;
-  std::uint8_t prefix;
-  Use use;
-};
-
-using Holds = std::map<Address, Held>;  // by first address
 using Key = std::pair<Family, Address>;
 
 Key KeyOf(const Cidr& block) { return {block.family(), block.First()}; }
 
-Hold HoldOf(Family family, const Holds::value_type& entry) {
-  const auto& [address, held] = entry;
-  return {Cidr(family, address, held.prefix), held.use, held.owner};
+// A hold as the tree has it: its mark is the use, and 1 more because 0 is free.
+Block Kept(int prefix, Use use, Owner owner) {
+  return {prefix, static_cast<std::uint8_t>(std::to_underlying(use) + 1), owner};
+}
+
+Hold HoldOf(Family family, const BlockTree::Cursor& at) {
+  return {Cidr(family, at.address(), at.prefix()), static_cast<Use>(at.mark() - 1), at.owner()};
+}
+
+// The cursor itself, or that of the first hold after it.
+BlockTree::Cursor SkipFree(BlockTree::Cursor at) {
+  while (at && at.free()) at = at.Next();
+  return at;
 }
 
 Address SizeOf(const Cidr& block) { return block.Last() - block.First() + 1; }  // 2^128 is 0
@@ -53,6 +58,11 @@ std::vector<Cidr> Exclusions(const PoolRules& rules) {
   return result;
 }
 
+void Take(FreeSpace& space, const Cidr& block) {
+  const bool was_free = space.Take(block);
+  assert(was_free);
+}
+
 using Blocks = std::span<const Cidr>;
 
 // Those of the sorted blocks that overlap this one.
@@ -77,37 +87,42 @@ void ForEachPart(const Cidr& block, Blocks excluded, Visit&& visit) {
 }  // namespace
 
 struct Allocator::State {
-  explicit State(PoolRules the_rules) : rules(std::move(the_rules)), free(rules.range) {
-    Rebuild();
+  explicit State(PoolRules the_rules)
+      : rules(std::move(the_rules)), excluded(Exclusions(rules)), free(rules.range) {
+    for (const Cidr& block : excluded) Take(free, block);
   }
 
-  // Holds can be of the other family than the range: they were there first.
-  Holds& HoldsOf(Family family) { return holds[static_cast<std::size_t>(family)]; }
-  const Holds& HoldsOf(Family family) const { return holds[static_cast<std::size_t>(family)]; }
+  // The tree that has the holds of this family.
+  BlockTree& Blocks(Family family) {
+    return family == rules.range.family() ? free.blocks() : foreign;
+  }
   std::size_t& CountOf(Use use) { return counts[static_cast<std::size_t>(use)]; }
   Address& AddressesOf(Use use) { return addresses[static_cast<std::size_t>(use)]; }
 
   std::expected<void, Refusal> CheckExactly(const Cidr& block) const;
-  Held* Find(const Cidr& block);
+  std::optional<Hold> Find(const Cidr& block);
   const FreeSpace& Space(bool as_stated) const { return as_stated && stated ? *stated : free; }
 
   void Insert(const Cidr& block, Use use, Owner owner);
-  Hold Remove(Family family, Holds::iterator found);
+  void Remove(const Hold& hold);
   void Become(Use use, const Cidr& block);  // of a block that is not free any more
   void Leave(Use use, const Cidr& block);
   void ForgetExpiry(const Cidr& block);
-  void Rebuild();
+  void ForEach(Address from, const std::function<bool(const Hold&)>& visit);
 
+  bool AllUsable(const Cidr& block) const {
+    return rules.range.Contains(block) && Touching(block, excluded).empty();
+  }
   // Takes or gives back what of the block the pool can use.
   void Occupy(FreeSpace& space, const Cidr& block) const;
   void Vacate(FreeSpace& space, const Cidr& block) const;
 
   PoolRules rules;
   std::vector<Cidr> excluded;
-  FreeSpace free;
+  FreeSpace free;     // and the holds of its family
+  BlockTree foreign;  // holds of the other family, which are there because they were
   // Free, or held by no subnet. It is there from the first hold of another use on.
   std::optional<FreeSpace> stated;
-  std::array<Holds, 2> holds;
   std::array<std::size_t, 3> counts{};
   std::array<Address, 3> addresses{};  // modulo 2^128
   std::map<Key, TimePoint> expiry;
@@ -117,10 +132,7 @@ struct Allocator::State {
 void Allocator::State::Occupy(FreeSpace& space, const Cidr& block) const {
   const auto inside = Common(block, rules.range);
   if (!inside) return;
-  ForEachPart(*inside, excluded, [&](const Cidr& part) {
-    const bool was_free = space.Take(part);
-    assert(was_free);
-  });
+  ForEachPart(*inside, excluded, [&](const Cidr& part) { Take(space, part); });
 }
 
 void Allocator::State::Vacate(FreeSpace& space, const Cidr& block) const {
@@ -142,25 +154,31 @@ void Allocator::State::Leave(Use use, const Cidr& block) {
 
 void Allocator::State::Insert(const Cidr& block, Use use, Owner owner) {
   if (use != Use::kSubnet && !stated) stated.emplace(free);
-  Occupy(free, block);
+  const Block kept = Kept(block.prefix(), use, owner);
+  if (AllUsable(block)) {
+    const bool was_free = free.Take(block, kept);
+    assert(was_free);
+  } else {
+    Occupy(free, block);
+    Blocks(block.family()).Insert(block.First(), kept);
+  }
   Become(use, block);
-  const auto prefix = static_cast<std::uint8_t>(block.prefix());
-  HoldsOf(block.family()).try_emplace(block.First(), owner, prefix, use);
 }
 
-Hold Allocator::State::Remove(Family family, Holds::iterator found) {
-  const Hold hold = HoldOf(family, *found);
-  HoldsOf(family).erase(found);
+void Allocator::State::Remove(const Hold& hold) {
   if (hold.use == Use::kReserved) ForgetExpiry(hold.block);
   Leave(hold.use, hold.block);
+  if (!AllUsable(hold.block)) Blocks(hold.block.family()).Erase(hold.block.First());
   Vacate(free, hold.block);
-  return hold;
 }
 
-Held* Allocator::State::Find(const Cidr& block) {
-  Holds& all = HoldsOf(block.family());
-  const auto found = all.find(block.First());
-  return found != all.end() && found->second.prefix == block.prefix() ? &found->second : nullptr;
+std::optional<Hold> Allocator::State::Find(const Cidr& block) {
+  const auto found = Blocks(block.family()).Floor(block.First());
+  if (!found || found.free() || found.address() != block.First() ||
+      found.prefix() != block.prefix()) {
+    return std::nullopt;
+  }
+  return HoldOf(block.family(), found);
 }
 
 void Allocator::State::ForgetExpiry(const Cidr& block) {
@@ -170,22 +188,14 @@ void Allocator::State::ForgetExpiry(const Cidr& block) {
   expiry.erase(found);
 }
 
-void Allocator::State::Rebuild() {
-  excluded = Exclusions(rules);
-  FreeSpace usable(rules.range);
-  for (const Cidr& block : excluded) {
-    const bool was_free = usable.Take(block);
-    assert(was_free);
-  }
-  stated.reset();
-  if (CountOf(Use::kReserved) + CountOf(Use::kChild) > 0) stated.emplace(usable);
-  free = std::move(usable);
-  for (const Family family : {Family::kIpv4, Family::kIpv6}) {
-    for (const auto& entry : HoldsOf(family)) {
-      const Hold hold = HoldOf(family, entry);
-      Occupy(free, hold.block);
-      if (hold.use == Use::kSubnet && stated) Occupy(*stated, hold.block);
-    }
+void Allocator::State::ForEach(Address from, const std::function<bool(const Hold&)>& visit) {
+  auto v4 = SkipFree(Blocks(Family::kIpv4).Ceiling(from));
+  auto v6 = SkipFree(Blocks(Family::kIpv6).Ceiling(from));
+  while (v4 || v6) {
+    const bool is_v4 = !v6 || (v4 && v4.address() <= v6.address());
+    auto& next = is_v4 ? v4 : v6;
+    if (!visit(HoldOf(is_v4 ? Family::kIpv4 : Family::kIpv6, next))) return;
+    next = SkipFree(next.Next());
   }
 }
 
@@ -206,9 +216,18 @@ Allocator::~Allocator() = default;
 const PoolRules& Allocator::rules() const { return state_->rules; }
 
 void Allocator::SetRules(PoolRules rules) {
-  std::swap(state_->rules, rules);
-  const bool same = rules.range == state_->rules.range && rules.excluded == state_->rules.excluded;
-  if (!same) state_->Rebuild();
+  if (rules.range == state_->rules.range && rules.excluded == state_->rules.excluded) {
+    state_->rules = std::move(rules);
+    return;
+  }
+  auto changed = std::make_unique<State>(std::move(rules));
+  state_->ForEach(0, [&](const Hold& hold) {
+    changed->Insert(hold.block, hold.use, hold.owner);
+    return true;
+  });
+  changed->expiry = std::move(state_->expiry);
+  changed->by_expiry = std::move(state_->by_expiry);
+  state_ = std::move(changed);
 }
 
 std::expected<Cidr, Refusal> Allocator::Allocate(int prefix, Use use, Owner owner) {
@@ -235,30 +254,27 @@ std::expected<void, Refusal> Allocator::Record(const Cidr& block, Use use, Owner
 }
 
 bool Allocator::Change(const Cidr& block, Use use, Owner owner) {
-  const auto found = state_->Find(block);
-  if (!found) return false;
-  if (found->use == Use::kReserved) state_->ForgetExpiry(block);
-  if (found->use != use) {
+  const auto hold = state_->Find(block);
+  if (!hold) return false;
+  if (hold->use == Use::kReserved) state_->ForgetExpiry(block);
+  if (hold->use != use) {
     if (!state_->stated) state_->stated.emplace(state_->free);
-    state_->Leave(found->use, block);
+    state_->Leave(hold->use, block);
     state_->Become(use, block);
   }
-  found->use = use;
-  found->owner = owner;
+  state_->Blocks(block.family()).Assign(block.First(), Kept(block.prefix(), use, owner));
   return true;
 }
 
 bool Allocator::Release(const Cidr& block) {
-  Holds& holds = state_->HoldsOf(block.family());
-  const auto found = holds.find(block.First());
-  if (found == holds.end() || found->second.prefix != block.prefix()) return false;
-  state_->Remove(block.family(), found);
-  return true;
+  const auto hold = state_->Find(block);
+  if (hold) state_->Remove(*hold);
+  return hold.has_value();
 }
 
 void Allocator::ExpireAt(const Cidr& block, TimePoint when) {
-  const Held* held = state_->Find(block);
-  assert(held && held->use == Use::kReserved);
+  const auto hold = state_->Find(block);
+  assert(hold && hold->use == Use::kReserved);
   state_->ForgetExpiry(block);
   state_->expiry.emplace(KeyOf(block), when);
   state_->by_expiry.emplace(when, KeyOf(block));
@@ -268,9 +284,9 @@ void Allocator::Expire(TimePoint now, const std::function<void(const Hold&)>& re
   // From the start each time: `released` may use the allocator.
   while (!state_->by_expiry.empty() && state_->by_expiry.begin()->first <= now) {
     const auto [family, address] = state_->by_expiry.begin()->second;
-    const auto found = state_->HoldsOf(family).find(address);
-    assert(found != state_->HoldsOf(family).end());
-    released(state_->Remove(family, found));
+    const Hold hold = HoldOf(family, state_->Blocks(family).Floor(address));
+    state_->Remove(hold);
+    released(hold);
   }
 }
 
@@ -279,32 +295,20 @@ std::optional<TimePoint> Allocator::NextExpiry() const {
   return state_->by_expiry.begin()->first;
 }
 
-std::optional<Hold> Allocator::At(const Cidr& block) const {
-  const Held* held = state_->Find(block);
-  if (!held) return std::nullopt;
-  return Hold{block.Canonical(), held->use, held->owner};
-}
+std::optional<Hold> Allocator::At(const Cidr& block) const { return state_->Find(block); }
 
 std::optional<Hold> Allocator::Overlapping(const Cidr& block) const {
-  const Holds& holds = state_->HoldsOf(block.family());
-  const auto after = holds.upper_bound(block.First());
-  if (after != holds.begin()) {
-    const Hold before = HoldOf(block.family(), *std::prev(after));
-    if (before.block.Last() >= block.First()) return before;
-  }
-  if (after == holds.end() || after->first > block.Last()) return std::nullopt;
-  return HoldOf(block.family(), *after);
+  BlockTree& blocks = state_->Blocks(block.family());
+  auto at = blocks.Floor(block.First());
+  if (!at) at = blocks.Ceiling(block.First());
+  if (at && Cidr(block.family(), at.address(), at.prefix()).Last() < block.First()) at = at.Next();
+  while (at && at.free() && at.address() <= block.Last()) at = at.Next();
+  if (!at || at.address() > block.Last()) return std::nullopt;
+  return HoldOf(block.family(), at);
 }
 
 void Allocator::ForEach(Address from, const std::function<bool(const Hold&)>& visit) const {
-  const Holds& v4 = state_->HoldsOf(Family::kIpv4);
-  const Holds& v6 = state_->HoldsOf(Family::kIpv6);
-  auto next4 = v4.lower_bound(from);
-  auto next6 = v6.lower_bound(from);
-  while (next4 != v4.end() || next6 != v6.end()) {
-    const bool is4 = next6 == v6.end() || (next4 != v4.end() && next4->first <= next6->first);
-    if (!visit(is4 ? HoldOf(Family::kIpv4, *next4++) : HoldOf(Family::kIpv6, *next6++))) return;
-  }
+  state_->ForEach(from, visit);
 }
 
 std::size_t Allocator::Count(Use use) const { return state_->CountOf(use); }

@@ -3,109 +3,128 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
-#include <map>
-#include <set>
 #include <vector>
+
+#include "reconcile/ipam/block_tree.h"
 
 namespace berth::ipam {
 
-// The same blocks twice: by address, where what overlaps a block or merges with it is next to it,
-// and by size, where the choice is made.
 struct FreeSpace::Sets {
   explicit Sets(const Cidr& range)
-      : whole(range.Canonical()), by_size(static_cast<std::size_t>(Width(range.family())) + 1) {}
+      : whole(range.Canonical()), counts(static_cast<std::size_t>(Width(range.family())) + 1) {}
 
-  std::set<Address>& OfSize(int prefix) { return by_size[static_cast<std::size_t>(prefix)]; }
-  const std::set<Address>& OfSize(int prefix) const {
-    return by_size[static_cast<std::size_t>(prefix)];
+  std::size_t& CountOf(int prefix) { return counts[static_cast<std::size_t>(prefix)]; }
+  Cidr At(const BlockTree::Cursor& at) const {
+    return Cidr(whole.family(), at.address(), at.prefix());
   }
-  Cidr Block(Address address, int prefix) const { return Cidr(whole.family(), address, prefix); }
-
-  // The free block that all of this one is in, or the end.
-  std::map<Address, int>::const_iterator Around(const Cidr& block) const {
-    auto found = by_address.upper_bound(block.First());
-    if (found == by_address.begin()) return by_address.end();
-    --found;
-    return Block(found->first, found->second).Contains(block) ? found : by_address.end();
+  // The free block that all of this one is in.
+  BlockTree::Cursor Around(const Cidr& block) const {
+    const auto at = blocks.Floor(block.First());
+    return at && at.free() && At(at).Contains(block) ? at : BlockTree::Cursor();
   }
+  void Insert(Address address, int prefix) {
+    blocks.Insert(address, {.prefix = prefix});
+    ++CountOf(prefix);
+  }
+  void TakeFrom(const Cidr& around, const Cidr& block, const Block* kept);
 
   Cidr whole;
-  std::map<Address, int> by_address;       // first address, prefix length
-  std::vector<std::set<Address>> by_size;  // first addresses, by prefix length
+  BlockTree blocks;
+  std::vector<std::size_t> counts;  // of free blocks, by prefix length
 };
 
 FreeSpace::FreeSpace(const Cidr& whole) : sets_(std::make_unique<Sets>(whole)) {
   Give(sets_->whole);
 }
 
-FreeSpace::FreeSpace(const FreeSpace& other) : sets_(std::make_unique<Sets>(*other.sets_)) {}
+FreeSpace::FreeSpace(const FreeSpace& other) : sets_(std::make_unique<Sets>(other.whole())) {
+  for (auto at = other.blocks().Ceiling(0); at; at = at.Next()) {
+    if (at.free()) sets_->Insert(at.address(), at.prefix());
+  }
+}
+
 FreeSpace::FreeSpace(FreeSpace&&) noexcept = default;
 FreeSpace& FreeSpace::operator=(FreeSpace&&) noexcept = default;
 FreeSpace::~FreeSpace() = default;
 
 const Cidr& FreeSpace::whole() const { return sets_->whole; }
+BlockTree& FreeSpace::blocks() { return sets_->blocks; }
+const BlockTree& FreeSpace::blocks() const { return sets_->blocks; }
 
 std::optional<Cidr> FreeSpace::Find(int prefix, Strategy strategy) const {
   if (prefix > Width(whole().family())) return std::nullopt;
-  std::optional<Address> lowest;
-  for (int size = prefix; size >= whole().prefix(); --size) {
-    const auto& blocks = sets_->OfSize(size);
-    if (blocks.empty()) continue;
-    if (!lowest || *blocks.begin() < *lowest) lowest = *blocks.begin();
-    if (strategy == Strategy::kBuddy) break;
-  }
-  if (!lowest) return std::nullopt;
-  return sets_->Block(*lowest, prefix);
+  int size = prefix;
+  while (size >= whole().prefix() && sets_->CountOf(size) == 0) --size;
+  if (size < whole().prefix()) return std::nullopt;
+  BlockTree::Sizes wanted = BlockTree::SizeBit(size);
+  if (strategy == Strategy::kLinear) wanted |= wanted - 1;
+  const auto found = blocks().FirstFree(wanted);
+  return Cidr(whole().family(), found.address(), prefix);
 }
 
-bool FreeSpace::IsFree(const Cidr& block) const {
-  return sets_->Around(block) != sets_->by_address.end();
-}
+bool FreeSpace::IsFree(const Cidr& block) const { return static_cast<bool>(sets_->Around(block)); }
 
 bool FreeSpace::Take(const Cidr& block) {
   const auto around = sets_->Around(block);
-  if (around == sets_->by_address.end()) return false;
-  const int size = around->second;
-  sets_->OfSize(size).erase(around->first);
-  auto after = sets_->by_address.erase(around);
-  // The halves that the block is not in are free by themselves.
-  for (int half = size + 1; half <= block.prefix(); ++half) {
+  if (around) sets_->TakeFrom(sets_->At(around), block, nullptr);
+  return static_cast<bool>(around);
+}
+
+bool FreeSpace::Take(const Cidr& block, const Block& kept) {
+  const auto around = sets_->Around(block);
+  if (around) sets_->TakeFrom(sets_->At(around), block, &kept);
+  return static_cast<bool>(around);
+}
+
+void FreeSpace::Sets::TakeFrom(const Cidr& around, const Cidr& block, const Block* kept) {
+  --CountOf(around.prefix());
+  // What is first in the free block takes its place in the tree.
+  bool replaced = false;
+  const auto put = [&](Address address, const Block& part) {
+    if (address == around.First()) {
+      blocks.Assign(address, part);
+      replaced = true;
+    } else {
+      blocks.Insert(address, part);
+    }
+  };
+  // The halves that the block is not in stay free.
+  for (int half = around.prefix() + 1; half <= block.prefix(); ++half) {
     const Address bit = Address{1} << (Width(block.family()) - half);
-    const Address other = sets_->Block(block.First(), half).First() ^ bit;
-    sets_->OfSize(half).insert(other);
-    after = sets_->by_address.emplace_hint(after, other, half);
-    if (other < block.First()) ++after;
+    put(Cidr(block.family(), block.First() ^ bit, half).First(), {.prefix = half});
+    ++CountOf(half);
   }
-  return true;
+  if (kept) put(block.First(), *kept);
+  if (!replaced) blocks.Erase(around.First());
 }
 
 void FreeSpace::Give(const Cidr& block) {
   assert(whole().Contains(block));
-  auto& blocks = sets_->by_address;
-  auto after = blocks.upper_bound(block.Last());
-  if (after != blocks.begin()) {
-    const auto [address, size] = *std::prev(after);
-    assert(sets_->Block(address, size).Last() < block.First());
-  }
+  const auto before = blocks().Floor(block.Last());
+  const bool kept = before && !before.free() && sets_->At(before) == block.Canonical();
+  assert(!before || kept || sets_->At(before).Last() < block.First());
   Address first = block.First();
   int prefix = block.prefix();
-  // A free neighbour that is the other half of the next larger block is next by address too.
+  bool in_tree = kept;  // something that begins at `first`, to be replaced
   for (; prefix > whole().prefix(); --prefix) {
     const Address other = first ^ Address{1} << (Width(block.family()) - prefix);
-    auto neighbour = after;
-    if (other < first) {
-      if (after == blocks.begin()) break;
-      --neighbour;
+    const auto at = blocks().Floor(other);
+    if (!at || at.address() != other || at.prefix() != prefix || !at.free()) break;
+    --sets_->CountOf(prefix);
+    if (other > first) {
+      blocks().Erase(other);
+    } else {
+      if (in_tree) blocks().Erase(first);
+      in_tree = true;
+      first = other;
     }
-    if (neighbour == blocks.end() || neighbour->first != other || neighbour->second != prefix) {
-      break;
-    }
-    after = blocks.erase(neighbour);
-    sets_->OfSize(prefix).erase(other);
-    first = std::min(first, other);
   }
-  blocks.emplace_hint(after, first, prefix);
-  sets_->OfSize(prefix).insert(first);
+  ++sets_->CountOf(prefix);
+  if (in_tree) {
+    blocks().Assign(first, {.prefix = prefix});
+  } else {
+    blocks().Insert(first, {.prefix = prefix});
+  }
 }
 
 std::int64_t FreeSpace::Count(int prefix) const {
@@ -113,10 +132,10 @@ std::int64_t FreeSpace::Count(int prefix) const {
   if (prefix > Width(whole().family())) return 0;
   Address count = 0;
   for (int size = whole().prefix(); size <= prefix; ++size) {
-    const auto& blocks = sets_->OfSize(size);
-    if (blocks.empty()) continue;
+    const std::size_t blocks = sets_->CountOf(size);
+    if (blocks == 0) continue;
     if (prefix - size >= 63) return kMost;
-    count += Address{blocks.size()} << (prefix - size);
+    count += Address{blocks} << (prefix - size);
     if (count >= Address{kMost}) return kMost;
   }
   return static_cast<std::int64_t>(count);
@@ -124,7 +143,7 @@ std::int64_t FreeSpace::Count(int prefix) const {
 
 std::optional<int> FreeSpace::Largest() const {
   for (int size = whole().prefix(); size <= Width(whole().family()); ++size) {
-    if (!sets_->OfSize(size).empty()) return size;
+    if (sets_->CountOf(size) > 0) return size;
   }
   return std::nullopt;
 }
@@ -132,11 +151,11 @@ std::optional<int> FreeSpace::Largest() const {
 Address FreeSpace::Addresses() const {
   const int width = Width(whole().family());
   // The one block of 2^128 addresses: there is no other beside it.
-  if (width == 128 && !sets_->OfSize(0).empty()) return ~Address{0};
+  if (width == 128 && sets_->CountOf(0) > 0) return ~Address{0};
   Address count = 0;
   for (int size = whole().prefix(); size <= width; ++size) {
-    if (const auto& blocks = sets_->OfSize(size); !blocks.empty()) {
-      count += Address{blocks.size()} << (width - size);
+    if (const std::size_t blocks = sets_->CountOf(size); blocks > 0) {
+      count += Address{blocks} << (width - size);
     }
   }
   return count;

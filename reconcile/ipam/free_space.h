@@ -8,6 +8,9 @@
 
 namespace berth::ipam {
 
+class BlockTree;
+struct Block;
+
 // How a free block is chosen. kLinear: at the lowest address. kBuddy: cut from the smallest free
 // block that fits, the lowest of these, which keeps large blocks whole.
 enum class Strategy : std::uint8_t { kLinear, kBuddy };
@@ -19,7 +22,8 @@ class FreeSpace {
  public:
   // All of it is free.
   explicit FreeSpace(const Cidr& whole);
-  FreeSpace(const FreeSpace&);  // O(n)
+  // A copy of what is free, without what else is among the blocks. O(n log n).
+  FreeSpace(const FreeSpace&);
   FreeSpace(FreeSpace&&) noexcept;
   FreeSpace& operator=(FreeSpace&&) noexcept;
   ~FreeSpace();
@@ -33,7 +37,8 @@ class FreeSpace {
   // Takes the block out of the free space. False, and nothing changed, unless all of it is free.
   // O(W log n).
   bool Take(const Cidr& block);
-  // Gives back a block inside the range, no part of which may be free (checked). O(W log n).
+  // Gives back a block inside the range, no part of which may be free (checked). If it was kept, it
+  // is no longer. O(W log n).
   void Give(const Cidr& block);
 
   // How many blocks of this size could be taken one after the other; at most 2^63-1. O(W).
@@ -42,6 +47,13 @@ class FreeSpace {
   std::optional<int> Largest() const;
   // Free addresses, 2^128 of them shown as 2^128-1. O(W).
   Address Addresses() const;
+
+  // What is taken can be kept beside what is free: one search then finds both. Take, where the
+  // block stays among blocks() as this.
+  bool Take(const Cidr& block, const Block& kept);
+  // The free blocks and those that are kept. Who changes it keeps what is free as it is.
+  BlockTree& blocks();
+  const BlockTree& blocks() const;
 
  private:
   struct Sets;

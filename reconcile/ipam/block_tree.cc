@@ -1,0 +1,295 @@
+#include "reconcile/ipam/block_tree.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace berth::ipam {
+
+struct alignas(64) BlockTree::Node {
+  explicit Node(bool leaf) : is_leaf(leaf) {}
+
+  bool is_leaf;
+  std::uint8_t count = 0;
+};
+
+// All but the keys and owners is in the first cache line, with the count.
+struct BlockTree::Leaf : Node {
+  Leaf() : Node(true) {}
+
+  void Set(std::size_t at, Address key, const Block& block) {
+    keys[at] = key;
+    prefixes[at] = static_cast<std::uint8_t>(block.prefix);
+    marks[at] = block.mark;
+    owners[at] = block.owner;
+  }
+  void Move(std::size_t at, Leaf& to, std::size_t to_at) {
+    to.Set(to_at, keys[at], {prefixes[at], marks[at], owners[at]});
+  }
+  void Clear(std::size_t) {}
+
+  std::array<std::uint8_t, kCapacity> prefixes;
+  std::array<std::uint8_t, kCapacity> marks;
+  Leaf* previous = nullptr;
+  Leaf* next = nullptr;
+  std::array<Address, kCapacity> keys;
+  std::array<std::uint64_t, kCapacity> owners;
+};
+
+// A key is at or before all keys below its child, and after those below the child before it. The
+// first one of the tree is 0.
+struct BlockTree::Inner : Node {
+  Inner() : Node(false) {}
+
+  void Set(std::size_t at, Address key, NodePtr child) {
+    keys[at] = key;
+    children[at] = std::move(child);
+    free[at] = FreeBelow(*children[at]);
+  }
+  void Move(std::size_t at, Inner& to, std::size_t to_at) {
+    to.keys[to_at] = keys[at];
+    to.children[to_at] = std::move(children[at]);
+    to.free[to_at] = free[at];
+  }
+  void Clear(std::size_t at) { children[at].reset(); }
+
+  // What is free below the child. Whether that is news.
+  bool Summarize(std::size_t child) {
+    const Sizes now = FreeBelow(*children[child]);
+    return std::exchange(free[child], now) != now;
+  }
+
+  std::array<NodePtr, kCapacity> children;
+  std::array<Address, kCapacity> keys;
+  std::array<Sizes, kCapacity> free;  // below each child
+};
+
+namespace {
+
+// What both kinds of node have in common.
+
+// How many keys are at or before the address. All are looked at, without a branch: so their cache
+// misses overlap.
+template <typename Node>
+std::size_t CountUpTo(const Node& node, Address address) {
+  std::size_t before = 0;
+  for (std::size_t i = 0; i < node.count; ++i) before += node.keys[i] <= address ? 1 : 0;
+  return before;
+}
+
+template <typename Node>
+void OpenAt(Node& node, std::size_t at) {
+  for (std::size_t i = node.count; i > at; --i) node.Move(i - 1, node, i);
+  ++node.count;
+}
+
+template <typename Node>
+void EraseAt(Node& node, std::size_t at) {
+  for (std::size_t i = at + 1; i < node.count; ++i) node.Move(i, node, i - 1);
+  node.Clear(--node.count);
+}
+
+// Appends what is in one node from `from` on to another.
+template <typename Node>
+void MoveTail(Node& node, std::size_t from, Node& to) {
+  for (std::size_t i = from; i < node.count; ++i) node.Move(i, to, to.count++);
+  node.count = static_cast<std::uint8_t>(from);
+}
+
+}  // namespace
+
+void BlockTree::Delete::operator()(Node* node) const {
+  if (node->is_leaf) {
+    delete static_cast<Leaf*>(node);
+  } else {
+    delete static_cast<Inner*>(node);
+  }
+}
+
+// From the root down.
+struct BlockTree::Path {
+  struct Step {
+    Inner* inner;
+    std::size_t child;
+  };
+  std::array<Step, kHighest> steps;
+  std::size_t length = 0;
+};
+
+BlockTree::BlockTree() : root_(new Leaf) {}
+BlockTree::BlockTree(BlockTree&&) noexcept = default;
+BlockTree& BlockTree::operator=(BlockTree&&) noexcept = default;
+BlockTree::~BlockTree() = default;
+
+Address BlockTree::Cursor::address() const { return leaf_->keys[at_]; }
+int BlockTree::Cursor::prefix() const { return leaf_->prefixes[at_]; }
+std::uint8_t BlockTree::Cursor::mark() const { return leaf_->marks[at_]; }
+std::uint64_t BlockTree::Cursor::owner() const { return leaf_->owners[at_]; }
+
+BlockTree::Cursor BlockTree::Cursor::Next() const {
+  return at_ + 1 < leaf_->count ? Cursor(leaf_, at_ + 1) : Cursor(leaf_->next, 0);
+}
+
+BlockTree::Cursor BlockTree::Floor(Address address) const {
+  const Leaf& leaf = Descend(address);
+  const std::size_t before = CountUpTo(leaf, address);
+  if (before > 0) return Cursor(&leaf, before - 1);
+  return leaf.previous ? Cursor(leaf.previous, leaf.previous->count - 1) : Cursor();
+}
+
+BlockTree::Cursor BlockTree::Ceiling(Address address) const {
+  const Leaf& leaf = Descend(address);
+  const std::size_t before = CountUpTo(leaf, address);
+  if (before > 0 && leaf.keys[before - 1] == address) return Cursor(&leaf, before - 1);
+  return before < leaf.count ? Cursor(&leaf, before) : Cursor(leaf.next, 0);
+}
+
+BlockTree::Cursor BlockTree::FirstFree(Sizes sizes) const {
+  const Node* node = root_.get();
+  if ((FreeBelow(*node) & sizes) == 0) return Cursor();
+  while (!node->is_leaf) {
+    const Inner& inner = static_cast<const Inner&>(*node);
+    std::size_t child = 0;
+    while ((inner.free[child] & sizes) == 0) ++child;
+    node = inner.children[child].get();
+  }
+  const Leaf& leaf = static_cast<const Leaf&>(*node);
+  std::size_t at = 0;
+  while (leaf.marks[at] != 0 || (SizeBit(leaf.prefixes[at]) & sizes) == 0) ++at;
+  assert(at < leaf.count);
+  return Cursor(&leaf, at);
+}
+
+void BlockTree::Insert(Address address, const Block& block) {
+  Path path;
+  Leaf& leaf = Descend(address, &path);
+  const std::size_t at = CountUpTo(leaf, address);
+  OpenAt(leaf, at);
+  leaf.Set(at, address, block);
+  NodePtr right = leaf.count == kMost ? Split(leaf) : nullptr;
+  while (path.length > 0) {
+    const auto [inner, child] = path.steps[--path.length];
+    const bool changed = inner->Summarize(child);
+    if (!right && !changed) return;
+    if (right) {
+      const Address first = FirstKey(*right);
+      OpenAt(*inner, child + 1);
+      inner->Set(child + 1, first, std::move(right));
+      if (inner->count == kMost) right = Split(*inner);
+    }
+  }
+  if (!right) return;
+  auto top = std::make_unique<Inner>();
+  const Address first = FirstKey(*right);
+  top->Set(0, 0, std::move(root_));
+  top->Set(1, first, std::move(right));
+  top->count = 2;
+  root_.reset(top.release());
+}
+
+void BlockTree::Assign(Address address, const Block& block) {
+  Path path;
+  Leaf& leaf = Descend(address, &path);
+  const std::size_t at = CountUpTo(leaf, address) - 1;
+  assert(at < leaf.count && leaf.keys[at] == address);
+  leaf.Set(at, address, block);
+  for (bool changed = true; changed && path.length > 0;) {
+    const auto [inner, child] = path.steps[--path.length];
+    changed = inner->Summarize(child);
+  }
+}
+
+void BlockTree::Erase(Address address) {
+  Path path;
+  Leaf& leaf = Descend(address, &path);
+  const std::size_t at = CountUpTo(leaf, address) - 1;
+  assert(at < leaf.count && leaf.keys[at] == address);
+  EraseAt(leaf, at);
+  while (path.length > 0) {
+    const auto [inner, child] = path.steps[--path.length];
+    if (!Merge(*inner, child) && !inner->Summarize(child)) return;
+  }
+  if (!root_->is_leaf && root_->count == 1) {
+    NodePtr only = std::move(static_cast<Inner&>(*root_).children[0]);
+    root_ = std::move(only);
+  }
+}
+
+// The leaf where the address belongs, and the way there.
+BlockTree::Leaf& BlockTree::Descend(Address address, Path* path) const {
+  Node* node = root_.get();
+  while (!node->is_leaf) {
+    Inner& inner = static_cast<Inner&>(*node);
+    const std::size_t child = CountUpTo(inner, address) - 1;
+    if (path) {
+      assert(path->length < kHighest);
+      path->steps[path->length++] = {&inner, child};
+    }
+    node = inner.children[child].get();
+  }
+  return static_cast<Leaf&>(*node);
+}
+
+BlockTree::Sizes BlockTree::FreeBelow(const Node& node) {
+  Sizes free = 0;
+  if (node.is_leaf) {
+    const Leaf& leaf = static_cast<const Leaf&>(node);
+    for (std::size_t i = 0; i < leaf.count; ++i) {
+      free |= leaf.marks[i] == 0 ? SizeBit(leaf.prefixes[i]) : 0;
+    }
+  } else {
+    const Inner& inner = static_cast<const Inner&>(node);
+    for (std::size_t i = 0; i < inner.count; ++i) free |= inner.free[i];
+  }
+  return free;
+}
+
+Address BlockTree::FirstKey(const Node& node) {
+  return node.is_leaf ? static_cast<const Leaf&>(node).keys[0]
+                      : static_cast<const Inner&>(node).keys[0];
+}
+
+// Moves the second half into a new node, which it returns.
+BlockTree::NodePtr BlockTree::Split(Node& node) {
+  if (!node.is_leaf) {
+    auto right = std::make_unique<Inner>();
+    MoveTail(static_cast<Inner&>(node), node.count / 2, *right);
+    return NodePtr(right.release());
+  }
+  Leaf& leaf = static_cast<Leaf&>(node);
+  auto right = std::make_unique<Leaf>();
+  MoveTail(leaf, leaf.count / 2, *right);
+  right->previous = &leaf;
+  right->next = leaf.next;
+  if (leaf.next) leaf.next->previous = right.get();
+  leaf.next = right.get();
+  return NodePtr(right.release());
+}
+
+// Merges a child that has become small with the one beside it; what is too large then is split
+// again, in halves. Whether it did.
+bool BlockTree::Merge(Inner& parent, std::size_t child) {
+  if (parent.children[child]->count >= kFew) return false;
+  const std::size_t left = child > 0 ? child - 1 : child;
+  Node& into = *parent.children[left];
+  Node& from = *parent.children[left + 1];
+  if (into.is_leaf) {
+    Leaf& leaf = static_cast<Leaf&>(into);
+    MoveTail(static_cast<Leaf&>(from), 0, leaf);
+    leaf.next = static_cast<Leaf&>(from).next;
+    if (leaf.next) leaf.next->previous = &leaf;
+  } else {
+    MoveTail(static_cast<Inner&>(from), 0, static_cast<Inner&>(into));
+  }
+  EraseAt(parent, left + 1);
+  if (into.count >= kMost) {
+    NodePtr right = Split(into);
+    const Address first = FirstKey(*right);
+    OpenAt(parent, left + 1);
+    parent.Set(left + 1, first, std::move(right));
+  }
+  parent.Summarize(left);
+  return true;
+}
+
+}  // namespace berth::ipam
