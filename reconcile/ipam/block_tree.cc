@@ -174,7 +174,7 @@ void BlockTree::Insert(Address address, const Block& block) {
     if (right) {
       const Address first = FirstKey(*right);
       OpenAt(*inner, child + 1);
-      inner->Set(child + 1, first, std::move(right));
+      inner->Set(child + 1, first, std::exchange(right, nullptr));
       if (inner->count == kMost) right = Split(*inner);
     }
   }
