@@ -168,6 +168,15 @@ END
   watch_lines 60 2 kubectl get workqueues housekeeping -w --no-headers
 }
 
+@test "what can only be created is created, without a word about its schema" {
+  apply_pool office 10.20.0.0/16
+  cat >"$BATS_TEST_TMPDIR/order" <<END
+{"apiVersion": "live.berth.dev/v1alpha1", "kind": "PoolRecalculation", "metadata": {"name": "now", "namespace": "default"}, "spec": {"pool": "office"}}
+END
+  run eventually 20 kubectl create -f "$BATS_TEST_TMPDIR/order"
+  expect 'poolrecalculation.live.berth.dev/now created'
+}
+
 @test "a namespace, with pools in it, comes and goes" {
   run kubectl create namespace lab
   expect 'kubectl create -f -'

@@ -8,11 +8,11 @@
 #include <optional>
 
 #include "async/event_loop.h"
+#include "http/test_server.h"
 #include "kube/client_fixture_test.h"
 #include "kube/client_transport.h"
 #include "kube/json.h"
 #include "kube/status.h"
-#include "kube/test_server.h"
 
 namespace berth::kube {
 namespace {

@@ -6,16 +6,17 @@
 #include <future>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 
+#include "http/eventually_test.h"
+#include "http/test_server.h"
 #include "kube/client.h"
-#include "kube/test_server.h"
 
 // For tests only: short ways to ask a Client.
 namespace berth::kube {
 
 using namespace std::chrono_literals;
+using test::Eventually;
 
 inline Config To(const test::Server& server) {
   Config config;
@@ -46,17 +47,6 @@ inline Request Get(std::string path, std::chrono::milliseconds timeout = 10s) {
 
 inline Request Post(std::string body, std::chrono::milliseconds timeout = 10s) {
   return {.method = Method::kPost, .path = "/things", .body = std::move(body), .timeout = timeout};
-}
-
-// Whether the condition comes to hold before the test has to give up.
-template <typename Condition>
-bool Eventually(Condition condition) {
-  const auto end = std::chrono::steady_clock::now() + 20s;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
 }
 
 }  // namespace berth::kube

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <vector>
 
+#include "http/test_server.h"
 #include "kube/client.h"
 #include "kube/client_fixture_test.h"
-#include "kube/test_server.h"
 
 namespace berth::kube {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <latch>
 
+#include "http/test_server.h"
 #include "kube/client.h"
 #include "kube/client_fixture_test.h"
-#include "kube/test_server.h"
 
 namespace berth::kube {
 namespace {

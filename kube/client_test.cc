@@ -8,11 +8,10 @@
 #include <fstream>
 #include <future>
 #include <latch>
-#include <thread>
 
+#include "http/test_server.h"
 #include "kube/client_fixture_test.h"
 #include "kube/status.h"
-#include "kube/test_server.h"
 
 namespace berth::kube {
 namespace {
@@ -25,7 +24,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
-using testing::StartsWith;
 
 TEST(ClientTest, SendsMethodPathHeadersAndBody) {
   Server server([](const ServedRequest&) { return Answer(200, R"({"a":1})"); });
@@ -62,18 +60,6 @@ TEST(ClientTest, SendsMethodPathHeadersAndBody) {
   EXPECT_EQ(server.connections(), 1u) << "connections are kept";
 }
 
-TEST(ClientTest, LargeBodiesGoWithoutWaitingForLeave) {
-  Server server([](const ServedRequest& request) {
-    return Answer(201, std::to_string(request.body.size()));
-  });
-  Client client(To(server));
-  const auto response = Ask(client, Post(std::string(3 << 20, 'x')));
-  ASSERT_TRUE(response) << response.error().message;
-  EXPECT_EQ(response->code, 201);
-  EXPECT_EQ(response->body, std::to_string(3 << 20));
-  EXPECT_THAT(server.requests()[0].head, Not(HasSubstr("Expect")));
-}
-
 TEST(ClientTest, AStatusBecomesAnError) {
   Server server([](const ServedRequest& request) {
     if (request.Line().contains("/busy")) {
@@ -98,87 +84,6 @@ TEST(ClientTest, GatewayTimeoutOnAWriteIsAmbiguous) {
   EXPECT_EQ(Failed(Ask(client, Get("/x"))).error_class, ErrorClass::kRetry);
 }
 
-TEST(ClientTest, RedirectsAreNotFollowed) {
-  Server elsewhere([](const ServedRequest&) { return Answer(200, "{}"); });
-  Server server([&](const ServedRequest&) {
-    return Answer(307, "", std::format("Location: {}/x\r\n", elsewhere.url()));
-  });
-  Client client(To(server));
-  const Error error = Failed(Ask(client, Get("/x")));
-  EXPECT_EQ(error.error_class, ErrorClass::kTerminal);
-  EXPECT_EQ(error.code, 307);
-  EXPECT_THAT(elsewhere.requests(), SizeIs(0));
-}
-
-TEST(ClientTest, NobodyListeningIsRetriedEvenForWrites) {
-  auto gone = std::make_unique<Server>([](const ServedRequest&) { return std::string(); });
-  Client client(To(*gone));
-  gone.reset();
-  const Error error = Failed(Ask(client, Post("{}")));
-  EXPECT_EQ(error.error_class, ErrorClass::kRetry);
-  EXPECT_EQ(error.code, 0);
-  EXPECT_THAT(error.message, AllOf(StartsWith("POST /things: "), HasSubstr("connect")));
-}
-
-TEST(ClientTest, ATimeoutAfterSendingIsAmbiguousForWritesOnly) {
-  std::latch release(1);
-  Server server([&](const ServedRequest&) {
-    release.wait();
-    return std::string();
-  });
-  Client client(To(server));
-  const Error write = Failed(Ask(client, Post("{}", 50ms)));
-  EXPECT_EQ(write.error_class, ErrorClass::kAmbiguous);
-  EXPECT_THAT(write.message, HasSubstr("no answer within 50 ms"));
-  EXPECT_EQ(Failed(Ask(client, Get("/x", 50ms))).error_class, ErrorClass::kRetry);
-  release.count_down();
-}
-
-TEST(ClientTest, AWriteOnAKeptConnectionThatEndsIsNotSentTwice) {
-  Server server([](const ServedRequest& request) {
-    return request.body == "cut" ? std::string() : Answer(200, "{}");
-  });
-  Client client(To(server));
-  ASSERT_TRUE(Ask(client, Post("first")));
-  const Error error = Failed(Ask(client, Post("cut")));
-  EXPECT_EQ(error.error_class, ErrorClass::kAmbiguous);
-  EXPECT_THAT(server.requests(), SizeIs(2));
-}
-
-TEST(ClientTest, AReadOnAKeptConnectionThatEndsIsSentAgain) {
-  std::atomic<int> calls = 0;
-  Server server(
-      [&](const ServedRequest&) { return ++calls == 2 ? std::string() : Answer(200, "{}"); });
-  Client client(To(server));
-  ASSERT_TRUE(Ask(client, Get("/a")));
-  EXPECT_TRUE(Ask(client, Get("/b")));
-  EXPECT_THAT(server.requests(), SizeIs(3));
-}
-
-TEST(ClientTest, AnAnswerCutShortIsAFailure) {
-  Server server([](const ServedRequest&) {
-    return std::string("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 100\r\n\r\nshort");
-  });
-  // The connection stays open: the client waits for the rest until its time is up.
-  Client client(To(server));
-  EXPECT_EQ(Failed(Ask(client, Get("/x", 50ms))).error_class, ErrorClass::kRetry);
-  EXPECT_EQ(Failed(Ask(client, Post("{}", 50ms))).error_class, ErrorClass::kAmbiguous);
-}
-
-TEST(ClientTest, AnswersAreBounded) {
-  const std::string exact(Client::kMaxAnswer, 'x');
-  Server server([&](const ServedRequest& request) {
-    return Answer(200, request.Line().contains("/exact") ? exact : exact + "y");
-  });
-  Client client(To(server));
-  const auto fits = Ask(client, Get("/exact"));
-  ASSERT_TRUE(fits) << fits.error().message;
-  EXPECT_EQ(fits->body.size(), Client::kMaxAnswer);
-  const Error error = Failed(Ask(client, Get("/more")));
-  EXPECT_EQ(error.error_class, ErrorClass::kTerminal);
-  EXPECT_THAT(error.message, HasSubstr("over 32 MiB"));
-}
-
 TEST(ClientTest, MalformedRequestsNeverLeave) {
   Server server([](const ServedRequest&) { return Answer(200, "{}"); });
   Client client(To(server));
@@ -195,147 +100,63 @@ TEST(ClientTest, MalformedRequestsNeverLeave) {
   EXPECT_THAT(server.requests(), SizeIs(0));
 }
 
-TEST(ClientTest, AProxyOfTheEnvironmentIsIgnored) {
-  Server server([](const ServedRequest&) { return Answer(200, "{}"); });
-  setenv("http_proxy", "http://127.0.0.1:1", 1);
+TEST(ClientTest, AStreamsLinesComeAsTheyAre) {
+  Server server([](const ServedRequest&) { return Answer(200, "one\ntwo\n"); });
   Client client(To(server));
-  EXPECT_TRUE(Ask(client, Get("/x")));
-  unsetenv("http_proxy");
+  std::string text;
+  std::promise<Result<void>> end;
+  Request request = Get("/things?watch=true");
+  request.accept = "application/json;as=Table";
+  client.Stream(request, {[&](std::string lines) { text += lines; },
+                          [&](Result<void> result) { end.set_value(std::move(result)); }});
+  EXPECT_TRUE(end.get_future().get());
+  EXPECT_EQ(text, "one\ntwo\n");
+  EXPECT_EQ(server.requests()[0].Line(), "GET /things?watch=true HTTP/1.1");
+  EXPECT_TRUE(server.requests()[0].Has("Accept: application/json;as=Table"));
 }
 
-TEST(ClientTest, ManyCallsFromManyThreadsEachEndOnce) {
-  Server server([](const ServedRequest& request) { return Answer(200, request.Line()); });
-  Client client(To(server), {.qps = 0});
-  constexpr int kThreads = 4, kEach = 100;
-  std::latch done(kThreads * kEach);
-  std::atomic<int> right = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < kThreads; ++t) {
-      threads.emplace_back([&, t] {
-        for (int i = 0; i < kEach; ++i) {
-          const std::string path = std::format("/{}/{}", t, i);
-          client.Send(Get(path), [&, path](Result<Response> result) {
-            if (result && result->body.contains(path + " ")) ++right;
-            done.count_down();
-          });
-        }
-      });
+TEST(ClientTest, AStreamsErrorIsACalls) {
+  Server server([](const ServedRequest& request) {
+    if (request.Line().contains("/busy")) {
+      return Answer(429, ToJson(TooManyRequests(1)) + "\n", "Retry-After: 7\r\n");
     }
-  }
-  done.wait();
-  EXPECT_EQ(right, kThreads * kEach);
-  EXPECT_LE(server.connections(), 8u);
-}
-
-TEST(ClientTest, DoneMaySendAgain) {
-  Server server([](const ServedRequest&) { return Answer(200, "{}"); });
-  Client client(To(server));
-  std::promise<bool> second;
-  client.Send(Get("/a"), [&](Result<Response>) {
-    client.Send(Get("/b"), [&](Result<Response> result) { second.set_value(result.has_value()); });
+    return Answer(410, ToJson(Expired("too old resource version")) + "\n");
   });
-  EXPECT_TRUE(second.get_future().get());
+  Client client(To(server));
+  auto error = [&](const char* path) {
+    std::promise<Result<void>> end;
+    client.Stream(Get(path), {[](std::string) { ADD_FAILURE() << "an error's body is no line"; },
+                              [&](Result<void> result) { end.set_value(std::move(result)); }});
+    const auto result = end.get_future().get();
+    EXPECT_FALSE(result);
+    return result ? Error{} : result.error();
+  };
+  const Error expired = error("/gone");
+  EXPECT_EQ(expired.code, 410);
+  EXPECT_EQ(expired.reason, "Expired");
+  EXPECT_EQ(expired.message, "too old resource version");
+  const Error throttled = error("/busy");
+  EXPECT_EQ(throttled.error_class, ErrorClass::kThrottled);
+  EXPECT_EQ(throttled.retry_after, 7s);
 }
 
-TEST(ClientTest, ACancelledCallEndsItsConnectionAndCallsNobody) {
-  std::latch asked(1);
-  std::promise<bool> closed;
-  Server server([&](const ServedRequest& request) {
-    asked.count_down();
-    closed.set_value(request.connection->WaitUntilClosed(20s));
+TEST(ClientTest, TwoShareAThreadAndEndApart) {
+  std::latch both(2), release(1);
+  Server server([&](const ServedRequest&) {
+    both.count_down();
+    release.wait();
     return Answer(200, "{}");
   });
-  Client client(To(server));
-  std::atomic<bool> called = false;
-  auto held = std::make_shared<int>();
-  const CallId id = client.Send(Post("{}"), [&called, held](Result<Response>) { called = true; });
-  asked.wait();
-  client.Cancel(id);
-  EXPECT_TRUE(closed.get_future().get());
-  EXPECT_TRUE(Eventually([&] { return held.use_count() == 1; })) << "what it held is let go";
-  EXPECT_FALSE(called);
-}
-
-TEST(ClientTest, ACallIsCancelledBeforeTheThreadHasSeenIt) {
-  Server server([](const ServedRequest&) { return Answer(200, "{}"); });
-  Client client(To(server));
-  std::atomic<int> called = 0;
-  std::promise<void> done;
-  // All of it in one turn of the client's thread, which is busy with this callback.
-  client.Send(Get("/first"), [&](Result<Response>) {
-    for (int i = 0; i < 10; ++i) {
-      client.Cancel(client.Send(Get("/unwanted"), [&](Result<Response>) { ++called; }));
-    }
-    client.Send(Get("/last"), [&](Result<Response>) { done.set_value(); });
-  });
-  done.get_future().wait();
-  EXPECT_EQ(called, 0);
-  EXPECT_THAT(server.requests(), SizeIs(2));
-}
-
-TEST(ClientTest, CancellingOnTheClientsThreadHoldsAtOnce) {
-  std::latch asked(2), go(1), written(2);
-  Server server([&](const ServedRequest& request) {
-    if (request.Line().contains("/hold")) {
-      asked.wait();
-      return Answer(200, "{}");
-    }
-    asked.count_down();
-    go.wait();
-    request.connection->Write(Answer(200, "{}"));
-    written.count_down();
-    return std::string();
-  });
-  Client client(To(server));
-  CallId ids[2];
-  int called = 0;
-  for (int i = 0; i < 2; ++i) {
-    ids[i] = client.Send(Get("/x"), [&, i](Result<Response>) {
-      ++called;
-      client.Cancel(ids[i]);  // its own: no harm
-      client.Cancel(ids[1 - i]);
-    });
-  }
-  // Holds the client's thread until both answers are there, so that both end in its next turn.
-  client.Send(Get("/hold"), [&](Result<Response>) {
-    go.count_down();
-    written.wait();
-  });
-  written.wait();
-  ASSERT_TRUE(Ask(client, Get("/hold")));
-  client.Shutdown();
-  EXPECT_EQ(called, 1);
-}
-
-TEST(ClientTest, CallsCancelledInARaceEndOnceOrNotAtAll) {
-  struct Watched {
-    std::atomic<bool> cancelled = false;
-    std::atomic<int> calls = 0;
-  };
-  Server server([](const ServedRequest&) { return Answer(200, "{}"); });
-  std::atomic<int> late = 0, twice = 0;
-  {
-    Client client(To(server), {.qps = 0});
-    for (int i = 0; i < 300; ++i) {
-      auto watched = std::make_shared<Watched>();
-      const CallId id = client.Send(Get("/x"), [&, watched](Result<Response>) {
-        if (watched->cancelled) ++late;
-        if (++watched->calls > 1) ++twice;
-      });
-      if (i % 2 == 0) {
-        ASSERT_TRUE(Ask(client, Get("/y")));
-      }
-      client.Cancel(id);
-      // A callback that had begun is over when the thread has answered another call.
-      if (i % 3 == 0) {
-        ASSERT_TRUE(Ask(client, Get("/z")));
-        watched->cancelled = true;
-      }
-    }
-  }
-  EXPECT_EQ(late, 0);
-  EXPECT_EQ(twice, 0);
+  http::Client http;
+  Client one(To(server), {.http = &http}), two(To(server), {.http = &http});
+  auto ends = Begin(one, Post("{}"));
+  auto stays = Begin(two, Post("{}"));
+  both.wait();
+  one.Shutdown();
+  EXPECT_EQ(Failed(ends.get()).error_class, ErrorClass::kAmbiguous);
+  EXPECT_THAT(Failed(Ask(one, Get("/x"))).message, HasSubstr("the client is shutting down"));
+  release.count_down();
+  EXPECT_TRUE(stays.get());
 }
 
 TEST(ClientTest, ShuttingDownEndsEveryCall) {
@@ -354,27 +175,6 @@ TEST(ClientTest, ShuttingDownEndsEveryCall) {
   EXPECT_EQ(read_error.error_class, ErrorClass::kRetry);
   EXPECT_THAT(read_error.message, HasSubstr("the client is shutting down"));
   EXPECT_EQ(Failed(write.get()).error_class, ErrorClass::kAmbiguous);
-  release.count_down();
-}
-
-TEST(ClientTest, WaitingCallsAreBounded) {
-  std::latch release(1);
-  Server server([&](const ServedRequest&) {
-    release.wait();
-    return std::string();
-  });
-  std::atomic<std::size_t> ended = 0;
-  {
-    Client client(To(server));
-    for (std::size_t i = 0; i < Client::kMaxCalls; ++i) {
-      client.Send(Get("/x", 10min), [&](Result<Response>) { ++ended; });
-    }
-    EXPECT_EQ(ended, 0u);
-    const Error error = Failed(Ask(client, Get("/one-more")));
-    EXPECT_EQ(error.error_class, ErrorClass::kThrottled);
-    EXPECT_GT(error.retry_after, 0s);
-  }
-  EXPECT_EQ(ended, Client::kMaxCalls);
   release.count_down();
 }
 
@@ -453,39 +253,6 @@ class ClientTlsTest : public testing::Test {
   const std::pair<std::string, std::string> certificate_ = MakeCertificate("kube.test");
 };
 
-TEST_F(ClientTlsTest, TalksToTheServerItTrustsAndOffersHttp2) {
-  Server server(Fine, certificate_.first, certificate_.second);
-  Client client(Trusting(server, certificate_.first));
-  const auto response = Ask(client, Get("/x"));
-  ASSERT_TRUE(response) << response.error().message;
-  EXPECT_THAT(server.alpn_offered(), StartsWith("\x02h2"));
-}
-
-TEST_F(ClientTlsTest, ASlowCallHoldsUpNoOtherWithoutHttp2) {
-  std::latch second(1);
-  Server server(
-      [&](const ServedRequest& request) {
-        if (request.Line().contains("/slow")) second.wait();
-        if (request.Line().contains("/quick")) second.count_down();
-        return Answer(200, "{}");
-      },
-      certificate_.first, certificate_.second);
-  Client client(Trusting(server, certificate_.first));
-  auto slow = Begin(client, Get("/slow"));
-  auto quick = Begin(client, Get("/quick"));
-  EXPECT_TRUE(quick.get());
-  EXPECT_TRUE(slow.get());
-}
-
-TEST_F(ClientTlsTest, AnotherAuthorityIsRefused) {
-  Server server(Fine, certificate_.first, certificate_.second);
-  Client client(Trusting(server, MakeCertificate("kube.test").first));
-  const Error error = Failed(Ask(client, Post("{}")));
-  EXPECT_EQ(error.error_class, ErrorClass::kTerminal);
-  EXPECT_THAT(error.message, HasSubstr("certificate"));
-  EXPECT_THAT(server.requests(), SizeIs(0));
-}
-
 TEST_F(ClientTlsTest, AnotherNameIsRefusedUnlessItIsTheExpectedOne) {
   Server server(Fine, certificate_.first, certificate_.second);
   Config config = Trusting(server, certificate_.first);
@@ -512,17 +279,6 @@ TEST_F(ClientTlsTest, ShowsItsOwnCertificate) {
   const auto response = Ask(client, Get("/x"));
   ASSERT_TRUE(response) << response.error().message;
   EXPECT_EQ(response->body, "berth");
-}
-
-TEST_F(ClientTlsTest, AKeyThatDoesNotFitIsNamedNotShown) {
-  Server server(Fine, certificate_.first, certificate_.second);
-  Config config = Trusting(server, certificate_.first);
-  config.client_cert_pem = certificate_.first;
-  config.client_key_pem = MakeCertificate("berth").second;
-  Client client(config);
-  const Error error = Failed(Ask(client, Get("/x")));
-  EXPECT_EQ(error.error_class, ErrorClass::kTerminal);
-  EXPECT_THAT(error.message, Not(HasSubstr("BEGIN")));
 }
 
 }  // namespace

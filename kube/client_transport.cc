@@ -1,40 +1,8 @@
 #include "kube/client_transport.h"
 
-#include <mutex>
 #include <utility>
 
 namespace berth::kube {
-
-// The way from the client's thread to the executor and back, which callbacks and handles share and
-// the transport's end closes.
-class ClientTransport::Link {
- public:
-  Link(Client& client, async::Executor& executor) : client_(&client), executor_(&executor) {}
-
-  void Post(async::Work work) {
-    const std::lock_guard lock(mutex_);
-    if (executor_) executor_->Post(std::move(work));
-  }
-  void Cancel(CallId id) {
-    const std::lock_guard lock(mutex_);
-    if (client_) client_->Cancel(id);
-  }
-  void Acknowledge(CallId id, std::size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    if (client_) client_->Acknowledge(id, bytes);
-  }
-  void Close() {
-    const std::lock_guard lock(mutex_);
-    client_ = nullptr;
-    executor_ = nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  Client* client_;
-  async::Executor* executor_;
-};
-
 namespace {
 
 // Of the executor's thread: the callbacks, gone when there is nobody to call, and the name that the
@@ -47,21 +15,13 @@ struct Watched {
 }  // namespace
 
 ClientTransport::ClientTransport(Client& client, async::Executor& executor)
-    : client_(client), link_(std::make_shared<Link>(client, executor)) {}
+    : client_(client), link_(std::make_shared<http::Link>(client.http(), executor)) {}
 
 ClientTransport::~ClientTransport() { link_->Close(); }
 
 async::Handle ClientTransport::Send(Request request, Done done) {
-  // Of the executor's thread; emptied by whichever comes first, the answer or the handle's end.
-  auto waiting = std::make_shared<Done>(std::move(done));
-  auto answer = [link = link_, waiting](Result<Response> result) {
-    link->Post([waiting, result = std::move(result)]() mutable {
-      if (const Done call = std::exchange(*waiting, nullptr)) call(std::move(result));
-    });
-  };
-  const CallId id = client_.Send(std::move(request), std::move(answer));
-  return async::Handle([link = link_, waiting, id] {
-    if (std::exchange(*waiting, nullptr)) link->Cancel(id);
+  return link_->Send(std::move(done), [&](Client::Done answer) {
+    return client_.Send(std::move(request), std::move(answer));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "async/executor.h"
+#include "http/link.h"
 #include "kube/client.h"
 #include "kube/transport.h"
 
@@ -21,9 +22,8 @@ class ClientTransport : public Transport {
   async::Handle Watch(Request request, Stream stream) override;
 
  private:
-  class Link;
   Client& client_;
-  std::shared_ptr<Link> link_;
+  const std::shared_ptr<http::Link> link_;
 };
 
 }  // namespace berth::kube

@@ -1,18 +1,14 @@
 #include "kube/client_transport.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <deque>
-#include <latch>
-#include <mutex>
 #include <optional>
 
 #include "async/event_loop.h"
-#include "async/task.h"
+#include "http/step_executor_test.h"
+#include "http/test_server.h"
 #include "kube/client_fixture_test.h"
-#include "kube/test_server.h"
 
 namespace berth::kube {
 namespace {
@@ -23,39 +19,7 @@ using test::kChunkedHead;
 using test::kLastChunk;
 using test::ServedRequest;
 using test::Server;
-
-// An executor whose thread is the test's own: what is posted runs when the test says so.
-class StepExecutor : public async::Executor {
- public:
-  async::TimePoint Now() const override { return std::chrono::steady_clock::now(); }
-  async::WallTime WallNow() const override { return std::chrono::system_clock::now(); }
-  async::Handle RunAt(async::TimePoint, async::Work) override { return {}; }
-  std::uint64_t Random() override { return 4; }
-  void Post(async::Work work) override {
-    const std::lock_guard lock(mutex_);
-    posted_.push_back(std::move(work));
-  }
-
-  std::size_t waiting() const {
-    const std::lock_guard lock(mutex_);
-    return posted_.size();
-  }
-  // Waits until something is posted, then runs it.
-  void Step() {
-    ASSERT_TRUE(Eventually([&] { return waiting() > 0; }));
-    async::Work work;
-    {
-      const std::lock_guard lock(mutex_);
-      work = std::move(posted_.front());
-      posted_.pop_front();
-    }
-    work();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::deque<async::Work> posted_;
-};
+using test::StepExecutor;
 
 class ClientTransportTest : public testing::Test {
  protected:
@@ -110,38 +74,6 @@ TEST_F(ClientTransportTest, EvenWhatTheClientRefusesItself) {
   EXPECT_EQ(text, "");
   executor_.Step();
   EXPECT_EQ(text, "error");
-}
-
-TEST_F(ClientTransportTest, ACallLetGoOfCallsNobodyEvenWhenItsAnswerIsPosted) {
-  auto held = std::make_shared<int>();
-  bool called = false;
-  auto handle = transport_->Send(Get("/x"), [&called, held](Result<Response>) { called = true; });
-  EXPECT_TRUE(Eventually([&] { return executor_.waiting() == 1; }));
-  handle.Cancel();
-  EXPECT_EQ(held.use_count(), 1) << "what the callback held is let go on this thread";
-  executor_.Step();
-  EXPECT_FALSE(called);
-}
-
-TEST_F(ClientTransportTest, ACallLetGoOfUnderWayIsCancelled) {
-  // The handler waits until the client closes the connection: without that, the server's end would
-  // take 20 s.
-  auto handle = transport_->Send(Get("/silent"), [](Result<Response>) { ADD_FAILURE(); });
-  EXPECT_TRUE(Eventually([&] { return server_.requests().size() == 1; }));
-  handle.Cancel();
-  client_.Shutdown();
-  EXPECT_EQ(executor_.waiting(), 0u);
-}
-
-TEST_F(ClientTransportTest, TheCallbackMayLetGoOfItsOwnHandle) {
-  async::Handle handle;
-  int called = 0;
-  handle = transport_->Send(Get("/x"), [&](Result<Response>) {
-    handle = {};
-    ++called;
-  });
-  executor_.Step();
-  EXPECT_EQ(called, 1);
 }
 
 TEST_F(ClientTransportTest, LinesComeInOrderTheEndLast) {
@@ -256,27 +188,6 @@ TEST_F(ClientTransportTest, ManyCallsAndWatchesLetGoOfInARace) {
   transport.reset();
   loop.Run([] {});
   EXPECT_EQ(ended, at_the_end);
-}
-
-async::Task<> AskTwice(Transport* transport, std::string* log) {
-  for (const char* path : {"/x", "/silent"}) {
-    const auto result = co_await async::Callback<Result<Response>>(
-        [&](auto done) { return transport->Send(Get(path), std::move(done)); });
-    *log += result ? result->body : result.error().message;
-  }
-}
-
-TEST_F(ClientTransportTest, ACoroutineThatIsDestroyedGivesItsCallUp) {
-  std::string log;
-  {
-    const async::Running running = async::Start(AskTwice(&*transport_, &log));
-    executor_.Step();
-    EXPECT_TRUE(Eventually([&] { return server_.requests().size() == 2; }));
-    EXPECT_TRUE(running);
-  }
-  client_.Shutdown();
-  EXPECT_EQ(executor_.waiting(), 0u);
-  EXPECT_EQ(log, "GET /x HTTP/1.1");
 }
 
 }  // namespace

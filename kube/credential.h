@@ -1,16 +1,10 @@
 #pragma once
 
-#include <memory>
-#include <string>
+#include "http/credential.h"
 
 namespace berth::kube {
 
-// What proves who we are: a bearer token, a client certificate with its key in PEM, or both.
-struct Credential {
-  std::string token;
-  std::string client_cert_pem;
-  std::string client_key_pem;
-};
-using CredentialPtr = std::shared_ptr<const Credential>;
+using http::Credential;
+using http::CredentialPtr;
 
 }  // namespace berth::kube

@@ -6,12 +6,12 @@
 #include <atomic>
 #include <future>
 
+#include "http/test_server.h"
 #include "kube/client.h"
 #include "kube/client_fixture_test.h"
 #include "kube/json.h"
 #include "kube/status.h"
 #include "kube/temp_folder_test.h"
-#include "kube/test_server.h"
 
 namespace berth::kube {
 namespace {

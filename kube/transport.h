@@ -6,11 +6,17 @@
 #include <string_view>
 
 #include "async/executor.h"
+#include "http/transport.h"
 #include "kube/error.h"
 
 namespace berth::kube {
 
 enum class Method { kGet, kPost, kPut, kPatch, kDelete };
+
+inline const char* Name(Method method) {
+  constexpr const char* kNames[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+  return kNames[static_cast<int>(method)];
+}
 
 struct Request {
   Method method = Method::kGet;
@@ -22,9 +28,7 @@ struct Request {
   bool ahead = false;  // does not wait for the client's rate limit: leases, reviews
 };
 
-// A request that has not reached the server this long after it was sent never will: the connection
-// is given up.
-inline constexpr std::chrono::milliseconds kDelivery{5'000};
+using http::kDelivery;
 
 struct Response {
   int code = 0;

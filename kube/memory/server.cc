@@ -16,6 +16,12 @@
 namespace berth::kube::memory {
 namespace {
 
+// {"swagger": "2.0"} in protobuf, and nothing else: kubectl reads it for a kind that OpenAPI v3
+// shows no PATCH of, and leaves the validation to the server when it finds nothing.
+constexpr std::string_view kEmptyOpenApiV2 =
+    "\x0a\x03"
+    "2.0";
+
 constexpr std::size_t kMaxBody = std::size_t{3} << 20;  // as kube-apiserver's
 
 constexpr std::string_view kVersion =
@@ -108,7 +114,7 @@ class Server::Impl {
     const std::string& root = path.front();
     if (root == "healthz" || root == "livez" || root == "readyz") return Response{200, "ok"};
     if (root == "version") return Response{200, std::string(kVersion)};
-    if (root == "openapi") return OpenApi(path);
+    if (root == "openapi") return OpenApi(request, path);
     if (root == "api" && path.size() == 1) return Shown(CoreVersions());
     if (root == "api" && path.size() == 2)
       return path[1] == "v1" ? Shown(Resources(registry, "", "v1")) : NoSuchResource();
@@ -120,9 +126,12 @@ class Server::Impl {
     return std::nullopt;
   }
 
-  Response OpenApi(const std::vector<std::string>& path) {
+  Response OpenApi(const Request& request, const std::vector<std::string>& path) {
     const Registry& registry = cluster_.registry();
-    if (path.size() == 2 && path[1] == "v2") return Shown(OpenApiV2(registry));
+    if (path.size() == 2 && path[1] == "v2") {
+      if (request.accept.contains("proto-openapi")) return {200, std::string(kEmptyOpenApiV2)};
+      return Shown(OpenApiV2(registry));
+    }
     if (path.size() < 2 || path[1] != "v3") return NoSuchPage();
     if (path.size() == 2) return Shown(OpenApiV3Index(registry, aggregated_));
     if (path.size() == 4 && path[2] == "api") return Shown(OpenApiV3(registry, "", path[3]));

@@ -1,14 +1,13 @@
-#include "kube/call.h"
+#include "http/call.h"
 
 #include <algorithm>
+#include <cctype>
 #include <format>
 #include <utility>
-#include <vector>
 
-#include "kube/status.h"
 #include "log/escape.h"
 
-namespace berth::kube {
+namespace berth::http {
 namespace {
 
 constexpr std::size_t kMaxPathInMessage = 200;
@@ -61,6 +60,12 @@ bool IsHeaderSafe(std::string_view text) {
       text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7F'; });
 }
 
+bool IsHeaderName(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
+    return std::isalnum(c) || c == '-' || c == '_';
+  });
+}
+
 // Failures that come from how the two sides are set up; trying again changes nothing.
 bool IsSetup(CURLcode code) {
   switch (code) {
@@ -77,80 +82,85 @@ bool IsSetup(CURLcode code) {
   }
 }
 
-}  // namespace
-
-const char* Name(Method method) {
-  switch (method) {
-    case Method::kGet:
-      return "GET";
-    case Method::kPost:
-      return "POST";
-    case Method::kPut:
-      return "PUT";
-    case Method::kPatch:
-      return "PATCH";
-    case Method::kDelete:
-      return "DELETE";
-  }
-  return "?";
+// Where the path of a URL begins.
+std::size_t PathAt(std::string_view url) {
+  const std::size_t scheme = url.find("//");
+  return scheme == url.npos ? 0 : std::min(url.find('/', scheme + 2), url.size());
 }
 
-Call::Call(Request what, Client::Done then, OnLines for_lines)
-    : request(std::move(what)),
+}  // namespace
+
+Call::Call(PeerPtr to, Request what, Client::Done then, CallOptions how)
+    : peer(std::move(to)),
+      request(std::move(what)),
       done(std::move(then)),
-      on_lines(std::move(for_lines)),
+      options(std::move(how)),
       created(std::chrono::steady_clock::now()),
       deadline(created + request.timeout) {}
 
+std::string Call::Host() const { return request.url.substr(0, PathAt(request.url)); }
+
 std::string Call::WhyMalformed() const {
-  if (!request.path.starts_with('/')) return "the path must begin with \"/\"";
-  if (!IsHeaderSafe(request.path) || request.path.find_first_of(" #") != std::string::npos) {
-    return "the path has characters that must be escaped";
+  const auto methods = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+  if (std::ranges::find(methods, request.method) == methods.end()) return "no such method";
+  if (!request.url.starts_with("https://") && !request.url.starts_with("http://")) {
+    return "the URL must begin with \"https://\"";
   }
-  if (!IsHeaderSafe(request.content_type)) return "the content type has control characters";
-  if (!IsHeaderSafe(request.accept)) return "the accepted types have control characters";
+  if (!IsHeaderSafe(request.url) || request.url.find_first_of(" #") != std::string::npos) {
+    return "the URL has characters that must be escaped";
+  }
+  for (const auto& [name, value] : request.headers) {
+    if (!IsHeaderName(name)) return "a header's name has characters that are not allowed";
+    if (!IsHeaderSafe(value)) return std::format("the header {} has control characters", name);
+  }
   if (request.timeout.count() <= 0) return "the timeout must be above 0";
   return {};
 }
 
-bool Call::Prepare(const Endpoint& endpoint, CredentialPtr with, bool share, Time now) {
+bool Call::Prepare(CredentialPtr with, bool share, Time now) {
   easy.reset(curl_easy_init());
   if (!easy) return false;
   started = now;
   credential = std::move(with);
-  SetRequest(endpoint);
-  SetHeaders(endpoint);
+  SetRequest();
+  SetHeaders();
   SetCallbacks();
-  endpoint.Apply(easy.get(), share);
+  peer->Apply(easy.get());
+  curl_easy_setopt(easy.get(), CURLOPT_PIPEWAIT, share ? 1L : 0L);
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
   curl_easy_setopt(easy.get(), CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
-  if (!credential->client_cert_pem.empty()) {
+  if (credential && !credential->client_cert_pem.empty()) {
     SetBlob(easy.get(), CURLOPT_SSLCERT_BLOB, credential->client_cert_pem);
     SetBlob(easy.get(), CURLOPT_SSLKEY_BLOB, credential->client_key_pem);
   }
   return true;
 }
 
-void Call::SetRequest(const Endpoint& endpoint) {
-  curl_easy_setopt(easy.get(), CURLOPT_URL, (endpoint.url() + request.path).c_str());
+void Call::SetRequest() {
+  curl_easy_setopt(easy.get(), CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(easy.get(), CURLOPT_PATH_AS_IS, 1L);
-  if (!request.body.empty() || request.method == Method::kPost) {
+  if (!request.body.empty() || request.method == "POST") {
     curl_easy_setopt(easy.get(), CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
     curl_easy_setopt(easy.get(), CURLOPT_POSTFIELDS, request.body.data());
   }
-  curl_easy_setopt(easy.get(), CURLOPT_CUSTOMREQUEST, Name(request.method));
+  curl_easy_setopt(easy.get(), CURLOPT_CUSTOMREQUEST, request.method.c_str());
   curl_easy_setopt(easy.get(), CURLOPT_USERAGENT, "berth/" BERTH_VERSION);
 }
 
-void Call::SetHeaders(const Endpoint& endpoint) {
-  // Without "Expect:" libcurl would wait for a 100 before large bodies.
-  std::vector<std::string> fields = {"Accept: " + request.accept,
-                                     "Expect:", "Host: " + endpoint.authority()};
-  if (!request.body.empty()) fields.push_back("Content-Type: " + request.content_type);
-  if (!credential->token.empty()) fields.push_back("Authorization: Bearer " + credential->token);
-  curl_slist* list = nullptr;
-  for (const auto& field : fields) list = curl_slist_append(list, field.c_str());
+void Call::SetHeaders() {
+  // Without "Expect:" libcurl would wait for a 100 before large bodies, without "Content-Type:" it
+  // would give bodies one of its own; a real one still goes out.
+  curl_slist* list = curl_slist_append(nullptr, "Expect:");
+  list = curl_slist_append(list, "Content-Type:");
+  for (const auto& [name, value] : request.headers) {
+    // libcurl's way to write one without a value.
+    const std::string line = value.empty() ? name + ";" : name + ": " + value;
+    list = curl_slist_append(list, line.c_str());
+  }
+  if (credential && !credential->token.empty()) {
+    list = curl_slist_append(list, ("Authorization: Bearer " + credential->token).c_str());
+  }
   headers.reset(list);
   curl_easy_setopt(easy.get(), CURLOPT_HTTPHEADER, list);
 }
@@ -181,8 +191,8 @@ void Call::Acknowledge(std::size_t bytes) {
 void Call::Rewind() {
   easy.reset();
   answer.clear();
-  sent = counted = false;
-  tried_again = request.ahead = true;
+  sent = told = false;
+  tried_again = options.ahead = true;
 }
 
 int Call::HttpCode() const {
@@ -191,22 +201,44 @@ int Call::HttpCode() const {
   return static_cast<int>(code);
 }
 
+bool Call::HasHttp2() const {
+  long version = 0;
+  curl_easy_getinfo(easy.get(), CURLINFO_HTTP_VERSION, &version);
+  return version == CURL_HTTP_VERSION_2_0;
+}
+
 Result<Response> Call::Outcome(CURLcode code) {
   if (code != CURLE_OK) return std::unexpected(FailureOf(code));
   // Where neither length nor chunks say so, a cut connection looks like the end.
   if (lines.has_partial()) return std::unexpected(Abandoned("the stream ended inside a line"));
-  if (IsGood(HttpCode())) return Response{HttpCode(), std::move(answer)};
+  auto fields = AnswerHeaders();
+  if (!fields) return std::unexpected(std::move(fields.error()));
   curl_off_t retry_after = 0;
   curl_easy_getinfo(easy.get(), CURLINFO_RETRY_AFTER, &retry_after);
-  return std::unexpected(
-      ErrorFromStatus(HttpCode(), answer, std::chrono::seconds(retry_after), IsWrite()));
+  return Response{HttpCode(), std::move(*fields), std::move(answer),
+                  std::chrono::seconds(retry_after)};
+}
+
+// libcurl has kept them, with a bound of its own.
+Result<std::vector<Header>> Call::AnswerHeaders() const {
+  std::vector<Header> fields;
+  std::size_t size = 0;
+  curl_header* at = nullptr;
+  while ((at = curl_easy_nextheader(easy.get(), CURLH_HEADER, -1, at)) != nullptr) {
+    Header& field = fields.emplace_back(at->name, at->value);
+    size += field.name.size() + field.value.size();
+    if (size > Client::kMaxHeaders) return std::unexpected(TooLarge("the headers are over 64 KiB"));
+    std::ranges::transform(field.name, field.name.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  }
+  return fields;
 }
 
 Error Call::FailureOf(CURLcode code) const {
-  if (too_large) return TooLarge();
+  const bool begun = IsStream() && IsGood(HttpCode());
+  if (too_large) return TooLarge(begun ? "a line is over 8 MiB" : "the answer is over 32 MiB");
   if (repeated) return Failure(ErrorClass::kAmbiguous, "the connection ended before the answer");
   if (code == CURLE_OPERATION_TIMEDOUT && sent) {
-    const bool begun = IsStream() && IsGood(HttpCode());
     return Abandoned(
         std::format("{} within {} ms", begun ? "not over" : "no answer", request.timeout.count()));
   }
@@ -215,22 +247,22 @@ Error Call::FailureOf(CURLcode code) const {
   return Abandoned(why);
 }
 
-Error Call::TooLarge() const {
-  const auto error_class = IsWrite() ? ErrorClass::kAmbiguous : ErrorClass::kTerminal;
-  const bool begun = IsStream() && IsGood(HttpCode());
-  return Failure(error_class, begun ? "a line is over 8 MiB" : "the answer is over 32 MiB");
-}
+static_assert(Client::kMaxAnswer == 32 << 20 && Client::kMaxLine == 8 << 20 &&
+                  Client::kMaxHeaders == 64 << 10,
+              "messages name them");
 
-static_assert(Client::kMaxAnswer == 32 << 20 && Client::kMaxLine == 8 << 20,
-              "TooLarge() names them");
+Error Call::TooLarge(std::string_view what) const {
+  return Failure(IsWrite() ? ErrorClass::kAmbiguous : ErrorClass::kTerminal, what);
+}
 
 Error Call::Abandoned(std::string_view why) const {
   return Failure(IsWrite() && sent ? ErrorClass::kAmbiguous : ErrorClass::kRetry, why);
 }
 
 Error Call::Failure(ErrorClass error_class, std::string_view why) const {
-  const std::string_view path = log::Prefix(request.path, kMaxPathInMessage);
-  return Error{error_class, {}, std::format("{} {}: {}", Name(request.method), path, why)};
+  std::string_view path = std::string_view(request.url).substr(PathAt(request.url));
+  path = log::Prefix(path.substr(0, path.find('?')), kMaxPathInMessage);  // a query may be signed
+  return Error{error_class, {}, std::format("{} {}: {}", request.method, path, why)};
 }
 
-}  // namespace berth::kube
+}  // namespace berth::http

@@ -1,33 +1,30 @@
 #pragma once
 
 #include <array>
-#include <chrono>
-#include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "kube/client.h"
-#include "kube/credential.h"
-#include "kube/curl.h"
-#include "kube/endpoint.h"
-#include "kube/line_buffer.h"
+#include "async/executor.h"
+#include "http/client.h"
+#include "http/curl.h"
+#include "http/line_buffer.h"
+#include "http/peer.h"
 
-namespace berth::kube {
+namespace berth::http {
 
 // One call or stream of a Client, from Send to its end, and the libcurl handle that carries it.
 // libcurl keeps pointers into it, so it stays where it is. Of the client's thread.
 struct Call {
-  using Time = std::chrono::steady_clock::time_point;
-  using OnLines = std::function<void(std::string)>;
+  using Time = async::TimePoint;
 
-  // With `on_lines` it is a stream: the body of a good answer goes there, not into the Response.
-  Call(Request what, Client::Done then, OnLines for_lines = nullptr);
+  Call(PeerPtr to, Request what, Client::Done then, CallOptions how = {});
 
   CallId id = CallId::kNone;
+  PeerPtr peer;
   Request request;
   Client::Done done;
-  OnLines on_lines;
+  CallOptions options;
   Time created;
   Time deadline;
   bool tried_again = false;
@@ -43,18 +40,21 @@ struct Call {
   bool sent = false;      // bytes of the request may have left
   bool repeated = false;  // libcurl wanted to send a write a second time
   bool too_large = false;
-  bool counted = false;  // by the metrics
+  bool told = false;  // the peer, that there is an answer
   std::array<char, CURL_ERROR_SIZE> error = {};
   EasyHandle easy;  // last, to go first: it points at the others
 
-  bool IsWrite() const { return request.method != Method::kGet; }
-  bool IsStream() const { return on_lines != nullptr; }
+  bool IsWrite() const { return request.method != "GET"; }
+  bool IsStream() const { return options.on_lines != nullptr; }
+  // "https://host:port".
+  std::string Host() const;
 
   // What is wrong with the request, if anything.
   std::string WhyMalformed() const;
 
-  // Makes the handle, which has until the deadline. False when libcurl has no memory.
-  bool Prepare(const Endpoint& endpoint, CredentialPtr with, bool share, Time now);
+  // Makes the handle, which has until the deadline. `share`: wait for a connection that is being
+  // made, to share it. False when libcurl has no memory.
+  bool Prepare(CredentialPtr with, bool share, Time now);
 
   // The lines that have come since, for `on_lines`; they are unacknowledged from now on.
   std::string TakeLines();
@@ -63,23 +63,23 @@ struct Call {
 
   // 0 before there is an answer.
   int HttpCode() const;
+  bool HasHttp2() const;
   // What came of the transfer that libcurl says has ended with `code`.
   Result<Response> Outcome(CURLcode code);
   // Makes it a call that has not started yet, for its one other try. It has had its turn already,
-  // so it goes ahead of the rate limit.
+  // so it goes ahead.
   void Rewind();
   // What came of a call that was given up: kAmbiguous for a write that may have left, else kRetry.
   Error Abandoned(std::string_view why) const;
   Error Failure(ErrorClass error_class, std::string_view why) const;
 
  private:
-  void SetRequest(const Endpoint& endpoint);
-  void SetHeaders(const Endpoint& endpoint);
+  void SetRequest();
+  void SetHeaders();
   void SetCallbacks();
+  Result<std::vector<Header>> AnswerHeaders() const;
   Error FailureOf(CURLcode code) const;
-  Error TooLarge() const;
+  Error TooLarge(std::string_view what) const;
 };
 
-const char* Name(Method method);
-
-}  // namespace berth::kube
+}  // namespace berth::http

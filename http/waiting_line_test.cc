@@ -1,11 +1,11 @@
-#include "kube/waiting_line.h"
+#include "http/waiting_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <list>
 
-namespace berth::kube {
+namespace berth::http {
 namespace {
 
 using namespace std::chrono_literals;
@@ -14,7 +14,8 @@ using testing::ElementsAre;
 class WaitingLineTest : public testing::Test {
  protected:
   Call& Add(bool ahead, std::chrono::milliseconds timeout) {
-    Call& call = calls_.emplace_back(Request{.timeout = timeout, .ahead = ahead}, nullptr);
+    Call& call = calls_.emplace_back(PeerPtr(), Request{.timeout = timeout}, nullptr,
+                                     CallOptions{.ahead = ahead});
     call.id = CallId{calls_.size()};
     line_.Add(call);
     return call;
@@ -49,4 +50,4 @@ TEST_F(WaitingLineTest, TheMostUrgentIsKnown) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::http

@@ -1,9 +1,9 @@
-#include "kube/line_buffer.h"
+#include "http/line_buffer.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-namespace berth::kube {
+namespace berth::http {
 namespace {
 
 TEST(LineBufferTest, KeepsAPartialLineUntilItsNewline) {
@@ -53,4 +53,4 @@ TEST(LineBufferTest, NothingIsLostHoweverItIsCut) {
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::http

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-namespace berth::kube {
+namespace berth::http {
 
 // libcurl's handles, owned.
 struct CurlDeleter {
@@ -26,4 +26,4 @@ inline void SetBlob(CURL* easy, CURLoption option, const std::string& text) {
   curl_easy_setopt(easy, option, &blob);
 }
 
-}  // namespace berth::kube
+}  // namespace berth::http

@@ -3,11 +3,11 @@
 #include <set>
 #include <tuple>
 
-#include "kube/call.h"
+#include "http/call.h"
 
-namespace berth::kube {
+namespace berth::http {
 
-// The calls of a Client that may not start yet, in the order they will: those `ahead` first, the
+// The calls to a Peer that may not start yet, in the order they will: those `ahead` first, the
 // others as they came. Holds no call itself. O(log n).
 class WaitingLine {
  public:
@@ -29,7 +29,7 @@ class WaitingLine {
  private:
   struct ByTurn {
     bool operator()(const Call* a, const Call* b) const {
-      return std::tuple(!a->request.ahead, a->id) < std::tuple(!b->request.ahead, b->id);
+      return std::tuple(!a->options.ahead, a->id) < std::tuple(!b->options.ahead, b->id);
     }
   };
   struct ByDeadline {
@@ -41,4 +41,4 @@ class WaitingLine {
   std::set<Call*, ByDeadline> by_deadline_;
 };
 
-}  // namespace berth::kube
+}  // namespace berth::http

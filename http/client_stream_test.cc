@@ -11,12 +11,11 @@
 #include <mutex>
 #include <optional>
 
-#include "kube/client.h"
-#include "kube/client_fixture_test.h"
-#include "kube/status.h"
-#include "kube/test_server.h"
+#include "http/client.h"
+#include "http/client_fixture_test.h"
+#include "http/test_server.h"
 
-namespace berth::kube {
+namespace berth::http {
 namespace {
 
 using test::Answer;
@@ -33,14 +32,15 @@ class Reader {
   explicit Reader(Client& client, bool stalled = false) : client_(client), stalled_(stalled) {}
 
   CallId Begin(Request request) {
-    const CallId id = client_.Stream(
-        std::move(request), {[this](std::string lines) { Take(std::move(lines)); },
-                             [this](Result<void> end) { end_.set_value(std::move(end)); }});
+    const CallId id = client_.Send(
+        peer_, std::move(request), [this](Result<Response> end) { end_.set_value(std::move(end)); },
+        {.on_lines = [this](std::string lines) { Take(std::move(lines)); }});
     id_.set_value(id);
     return id;
   }
 
-  Result<void> End() { return end_.get_future().get(); }
+  Result<Response> End() { return end_.get_future().get(); }
+  void Close() { client_.Close(*peer_); }
 
   // Acknowledges what has come and will come.
   void GoOn() {
@@ -67,18 +67,14 @@ class Reader {
   }
 
   Client& client_;
+  const PeerPtr peer_ = AnyPeer();
   mutable std::mutex mutex_;
   bool stalled_;
   std::string text_;
   std::promise<CallId> id_;
   std::shared_future<CallId> ready_ = id_.get_future().share();
-  std::promise<Result<void>> end_;
+  std::promise<Result<Response>> end_;
 };
-
-Error FailedStream(Result<void> end) {
-  EXPECT_FALSE(end);
-  return end ? Error{} : end.error();
-}
 
 TEST(ClientStreamTest, LinesComeWholeAndWhenTheyAreThere) {
   std::latch seen(1);
@@ -91,47 +87,38 @@ TEST(ClientStreamTest, LinesComeWholeAndWhenTheyAreThere) {
     request.connection->Write(Chunk("{\"c\":3}\n"));
     return std::string(kLastChunk);
   });
-  Client client(To(server));
+  Client client;
   Reader reader(client);
-  Request request = Get("/things?watch=true");
-  request.accept = "application/json;as=Table";
-  reader.Begin(request);
+  reader.Begin(Get(server, "/things?watch=true"));
   EXPECT_TRUE(Eventually([&] { return reader.text() == "{\"a\":1}\n"; }));
   seen.count_down();
   EXPECT_TRUE(reader.End());
   EXPECT_EQ(reader.text(), "{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n");
-  EXPECT_TRUE(server.requests()[0].Has("Accept: application/json;as=Table"));
-  EXPECT_TRUE(Ask(client, Get("/things?watch=true"))) << "the connection is as good as ever";
+  EXPECT_TRUE(Ask(client, Get(server, "/things?watch=true")))
+      << "the connection is as good as ever";
   EXPECT_EQ(server.connections(), 1u);
 }
 
-TEST(ClientStreamTest, AnErrorAnswerIsACallsError) {
-  Server server([](const ServedRequest& request) {
-    if (request.Line().contains("/busy")) {
-      return Answer(429, ToJson(TooManyRequests(1)) + "\n", "Retry-After: 7\r\n");
-    }
-    return Answer(410, ToJson(Expired("too old resource version")) + "\n");
-  });
-  Client client(To(server));
-  Reader gone(client), busy(client);
-  gone.Begin(Get("/gone"));
-  const Error expired = FailedStream(gone.End());
-  EXPECT_EQ(expired.code, 410);
-  EXPECT_EQ(expired.reason, "Expired");
-  EXPECT_EQ(expired.message, "too old resource version");
-  busy.Begin(Get("/busy"));
-  const Error throttled = FailedStream(busy.End());
-  EXPECT_EQ(throttled.error_class, ErrorClass::kThrottled);
-  EXPECT_EQ(throttled.retry_after, 7s);
-  EXPECT_EQ(gone.text() + busy.text(), "") << "an error's body is no line";
+TEST(ClientStreamTest, AnotherAnswerIsAResponseWithItsBody) {
+  Server server([](const ServedRequest&) { return Answer(410, "too old\n"); });
+  Client client;
+  Reader reader(client);
+  reader.Begin(Get(server, "/gone"));
+  const auto response = reader.End();
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->code, 410);
+  EXPECT_EQ(response->body, "too old\n");
+  EXPECT_EQ(reader.text(), "") << "an error's body is no line";
 }
 
 TEST(ClientStreamTest, AnEmptyStreamEndsWell) {
   Server server([](const ServedRequest&) { return Answer(200, ""); });
-  Client client(To(server));
+  Client client;
   Reader reader(client);
-  reader.Begin(Get("/x"));
-  EXPECT_TRUE(reader.End());
+  reader.Begin(Get(server, "/x"));
+  const auto end = reader.End();
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->code, 200);
   EXPECT_EQ(reader.text(), "");
 }
 
@@ -141,10 +128,10 @@ TEST(ClientStreamTest, ACutConnectionIsAnErrorAfterTheLines) {
     request.connection->Write(Chunk("one\ntw"));
     return std::string();
   });
-  Client client(To(server));
+  Client client;
   Reader reader(client);
-  reader.Begin(Get("/x"));
-  EXPECT_EQ(FailedStream(reader.End()).error_class, ErrorClass::kRetry);
+  reader.Begin(Get(server, "/x"));
+  EXPECT_EQ(Failed(reader.End()).error_class, ErrorClass::kRetry);
   EXPECT_EQ(reader.text(), "one\n");
 }
 
@@ -153,10 +140,10 @@ TEST(ClientStreamTest, AStreamThatEndsInsideALineIsNoGoodEnd) {
     request.connection->Write("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\none\ntw");
     return std::string();
   });
-  Client client(To(server));
+  Client client;
   Reader reader(client);
-  reader.Begin(Get("/x"));
-  const Error error = FailedStream(reader.End());
+  reader.Begin(Get(server, "/x"));
+  const Error error = Failed(reader.End());
   EXPECT_EQ(error.error_class, ErrorClass::kRetry);
   EXPECT_THAT(error.message, HasSubstr("inside a line"));
   EXPECT_EQ(reader.text(), "one\n");
@@ -169,10 +156,10 @@ TEST(ClientStreamTest, ItsTimeIsForTheWholeStream) {
     request.connection->WaitUntilClosed(20s);
     return std::string();
   });
-  Client client(To(server));
+  Client client;
   Reader reader(client);
-  reader.Begin(Get("/x", 200ms));
-  const Error error = FailedStream(reader.End());
+  reader.Begin(Get(server, "/x", 200ms));
+  const Error error = Failed(reader.End());
   EXPECT_EQ(error.error_class, ErrorClass::kRetry);
   EXPECT_THAT(error.message, HasSubstr("not over within 200 ms"));
   EXPECT_EQ(reader.text(), "one\n");
@@ -189,10 +176,10 @@ TEST(ClientStreamTest, ALineTooLongIsAnError) {
     request.connection->WaitUntilClosed(20s);
     return std::string();
   });
-  Client client(To(server));
+  Client client;
   Reader reader(client);
-  reader.Begin(Get("/x"));
-  const Error error = FailedStream(reader.End());
+  reader.Begin(Get(server, "/x"));
+  const Error error = Failed(reader.End());
   EXPECT_EQ(error.error_class, ErrorClass::kTerminal);
   EXPECT_THAT(error.message, HasSubstr("a line is over 8 MiB"));
   EXPECT_EQ(reader.size(), Client::kMaxLine + 1);
@@ -212,13 +199,13 @@ TEST(ClientStreamTest, AReaderThatStallsHoldsUpTheServerAndMissesNothing) {
     }
     return std::string(kLastChunk);
   });
-  Client client(To(server));
+  Client client;
   Reader reader(client, true);
-  reader.Begin(Get("/x", 5min));
+  reader.Begin(Get(server, "/x", 5min));
   EXPECT_TRUE(Eventually([&] { return stalled || written == kLines; }));
   EXPECT_TRUE(Eventually([&] { return reader.size() > Client::kMaxUnacknowledged; }));
   EXPECT_LT(written, kLines);
-  EXPECT_TRUE(Ask(client, Get("/call"))) << "calls go on meanwhile";
+  EXPECT_TRUE(Ask(client, Get(server, "/call"))) << "calls go on meanwhile";
   // What came is the limit and what was under way in one piece, however much the server has.
   EXPECT_LE(reader.size(), Client::kMaxUnacknowledged + (64 << 10));
   reader.GoOn();
@@ -238,11 +225,11 @@ TEST(ClientStreamTest, StreamsLeaveConnectionsForCalls) {
     release.wait();
     return std::string(kLastChunk);
   });
-  Client client(To(server));
+  Client client;
   std::list<Reader> readers;
-  for (int i = 0; i < kStreams; ++i) readers.emplace_back(client).Begin(Get("/stream"));
+  for (int i = 0; i < kStreams; ++i) readers.emplace_back(client).Begin(Get(server, "/stream"));
   begun.wait();
-  EXPECT_TRUE(Ask(client, Get("/call")));
+  EXPECT_TRUE(Ask(client, Get(server, "/call")));
   release.count_down();
   for (Reader& reader : readers) EXPECT_TRUE(reader.End());
 }
@@ -265,9 +252,9 @@ TEST(ClientStreamTest, CancelledInAnyPhaseItIsSilentAndItsConnectionCloses) {
       closed.set_value(request.connection->WaitUntilClosed(20s));
       return std::string();
     });
-    Client client(To(server));
+    Client client;
     Reader reader(client, true);
-    const CallId id = reader.Begin(Get("/x"));
+    const CallId id = reader.Begin(Get(server, "/x"));
     there.wait();
     if (phase >= kLines) {
       EXPECT_TRUE(Eventually([&] { return reader.size() > 0; }));
@@ -277,7 +264,7 @@ TEST(ClientStreamTest, CancelledInAnyPhaseItIsSilentAndItsConnectionCloses) {
     }
     client.Cancel(id);
     EXPECT_TRUE(closed.get_future().get());
-    client.Shutdown();
+    reader.Close();
     const std::size_t before = reader.size();
     client.Acknowledge(id, before);
     client.Cancel(id);
@@ -287,19 +274,19 @@ TEST(ClientStreamTest, CancelledInAnyPhaseItIsSilentAndItsConnectionCloses) {
 
 TEST(ClientStreamTest, CancelledByItsOwnLinesNothingFollows) {
   Server server([](const ServedRequest&) { return Answer(200, "one\ntwo\n"); });
-  Client client(To(server));
+  Client client;
   std::promise<CallId> promise;
   auto ready = promise.get_future().share();
   std::atomic<int> lines = 0, ends = 0;
-  const CallId id = client.Stream(Get("/x"), {[&](std::string) {
-                                                ++lines;
-                                                client.Cancel(ready.get());
-                                              },
-                                              [&](Result<void>) { ++ends; }});
-  promise.set_value(id);
+  const PeerPtr peer = AnyPeer();
+  promise.set_value(client.Send(peer, Get(server, "/x"), [&](Result<Response>) { ++ends; },
+                                {.on_lines = [&](std::string) {
+                                  ++lines;
+                                  client.Cancel(ready.get());
+                                }}));
   EXPECT_TRUE(Eventually([&] { return lines > 0; }));
-  ASSERT_TRUE(Ask(client, Get("/y")));
-  client.Shutdown();
+  ASSERT_TRUE(Ask(client, Get(server, "/y")));
+  client.Close(*peer);
   EXPECT_EQ(lines, 1);
   EXPECT_EQ(ends, 0);
 }
@@ -319,24 +306,25 @@ TEST(ClientStreamTest, CancelledByAnothersLinesNoneOfItsOwnCome) {
     request.connection->WaitUntilClosed(20s);
     return std::string();
   });
-  Client client(To(server));
+  Client client;
+  const PeerPtr peer = AnyPeer();
   CallId ids[2];
   int lines = 0;
   for (int i = 0; i < 2; ++i) {
-    ids[i] = client.Stream(Get("/x"), {[&, i](std::string) {
-                                         ++lines;
-                                         client.Cancel(ids[1 - i]);
-                                       },
-                                       [](Result<void>) {}});
+    ids[i] = client.Send(peer, Get(server, "/x"), [](Result<Response>) {},
+                         {.on_lines = [&, i](std::string) {
+                           ++lines;
+                           client.Cancel(ids[1 - i]);
+                         }});
   }
   // Holds the client's thread until both lines are there, so that both come in its next turn.
-  client.Send(Get("/hold"), [&](Result<Response>) {
+  client.Send(peer, Get(server, "/hold"), [&](Result<Response>) {
     go.count_down();
     written.wait();
   });
   written.wait();
-  ASSERT_TRUE(Ask(client, Get("/hold")));
-  client.Shutdown();
+  ASSERT_TRUE(Ask(client, Get(server, "/hold")));
+  client.Close(*peer);
   EXPECT_EQ(lines, 1);
 }
 
@@ -348,12 +336,12 @@ TEST(ClientStreamTest, ShuttingDownEndsIt) {
     request.connection->WaitUntilClosed(20s);
     return std::string();
   });
-  Client client(To(server));
+  Client client;
   Reader reader(client);
-  reader.Begin(Get("/x"));
+  reader.Begin(Get(server, "/x"));
   begun.wait();
-  client.Shutdown();
-  EXPECT_THAT(FailedStream(reader.End()).message, HasSubstr("shutting down"));
+  reader.Close();
+  EXPECT_THAT(Failed(reader.End()).message, HasSubstr("shutting down"));
 }
 
 // The socket of this process that is connected to `port`.
@@ -384,9 +372,9 @@ TEST(ClientStreamTest, ASilentPeerIsProbed) {
     request.connection->WaitUntilClosed(20s);
     return std::string();
   });
-  Client client(To(server));
+  Client client;
   Reader reader(client);
-  reader.Begin(Get("/x"));
+  reader.Begin(Get(server, "/x"));
   begun.wait();
   const auto socket = SocketTo(server.port());
   ASSERT_TRUE(socket);
@@ -394,8 +382,8 @@ TEST(ClientStreamTest, ASilentPeerIsProbed) {
   EXPECT_EQ(Option(*socket, IPPROTO_TCP, TCP_KEEPIDLE), 20);
   EXPECT_EQ(Option(*socket, IPPROTO_TCP, TCP_KEEPINTVL), 5);
   EXPECT_EQ(Option(*socket, IPPROTO_TCP, TCP_USER_TIMEOUT), kDelivery.count());
-  client.Shutdown();
+  reader.Close();
 }
 
 }  // namespace
-}  // namespace berth::kube
+}  // namespace berth::http

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace berth::kube {
+namespace berth::http {
 
 // Cuts a stream of bytes into batches of whole lines. Amortised O(bytes).
 class LineBuffer {
@@ -46,4 +46,4 @@ class LineBuffer {
   std::size_t whole_ = 0;  // bytes up to and with the last newline
 };
 
-}  // namespace berth::kube
+}  // namespace berth::http

@@ -24,7 +24,7 @@
 
 // For tests only: an HTTP/1.1 server on a free port of the loopback that answers with whatever
 // bytes the test says.
-namespace berth::kube::test {
+namespace berth::test {
 
 // A self-signed certificate for `name` and 127.0.0.1, and its key, in PEM.
 inline std::pair<std::string, std::string> MakeCertificate(const std::string& name) {
@@ -296,4 +296,4 @@ class Server {
   std::thread acceptor_;
 };
 
-}  // namespace berth::kube::test
+}  // namespace berth::test

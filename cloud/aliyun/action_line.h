@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+
+#include "async/executor.h"
+#include "async/task.h"
+#include "async/token_bucket.h"
+
+namespace berth::cloud::aliyun {
+
+// Where the calls of one action wait for their turn: they go in the order they came, as often as
+// the cloud is known to take them. When it throttles one nevertheless, all wait: for a second at
+// first, and twice as long each time it happens again within a minute, up to half a minute. They go
+// on one by one then, without the burst that a pause would have saved up, so that a storm is not
+// answered by a storm. Of the control thread; outlives the tasks it gives. O(log n).
+class ActionLine {
+ public:
+  static constexpr int kBurst = 5;
+  static constexpr async::Duration kFirstPause = std::chrono::seconds(1);
+  static constexpr async::Duration kLongestPause = std::chrono::seconds(30);
+  static constexpr async::Duration kCalm = std::chrono::minutes(1);
+
+  // At least one call a minute; after a quiet time kBurst at once. Who has waited for `patience` is
+  // told that there was no turn.
+  ActionLine(async::Executor& executor, int calls_per_minute, async::Duration patience);
+
+  // Whether it is the caller's turn.
+  async::Task<bool> Turn();
+
+  // A call sent at `sent` was throttled, and asked to wait so long, if at all. Returns how long the
+  // next call will wait. What was sent before the last pause was over makes it no longer.
+  async::Duration Throttled(async::TimePoint sent, async::Duration asked);
+
+ private:
+  struct Waiter {
+    async::TimePoint until;
+    std::function<void(bool)> done;
+  };
+
+  void Serve();
+  void SetTimer();
+
+  async::Executor& executor_;
+  async::TokenBucket bucket_;
+  const async::Duration patience_;
+  std::map<std::uint64_t, Waiter> waiting_;  // as they came, so the first runs out of time first
+  std::uint64_t last_ = 0;
+  async::Handle timer_;
+  async::Duration pause_{};
+  async::TimePoint paused_until_{};
+};
+
+}  // namespace berth::cloud::aliyun

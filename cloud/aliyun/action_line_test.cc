@@ -1,0 +1,143 @@
+#include "cloud/aliyun/action_line.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "async/test_executor.h"
+#include "cloud/aliyun/test_cloud.h"
+
+namespace berth::cloud::aliyun {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ActionLineTest : public testing::Test {
+ protected:
+  void Join(int count) {
+    for (int i = 0; i < count; ++i) {
+      calls_.push_back(std::make_unique<Pending<bool>>(line_.Turn()));
+    }
+  }
+  bool Went(std::size_t index) const { return calls_[index]->ended() && calls_[index]->value(); }
+  // How many have gone since the test began.
+  int Gone() const {
+    return static_cast<int>(std::ranges::count_if(
+        calls_, [](const auto& call) { return call && call->ended() && call->value(); }));
+  }
+
+  async::TestExecutor executor_;
+  // Five at once, then one a second.
+  ActionLine line_{executor_, 60, 1min};
+  std::vector<std::unique_ptr<Pending<bool>>> calls_;
+};
+
+TEST_F(ActionLineTest, LetsABurstGoAndThenOneAtATimeInOrder) {
+  Join(8);
+  EXPECT_EQ(Gone(), 5);
+  for (std::size_t next = 5; next < 8; ++next) {
+    executor_.Advance(999ms);
+    EXPECT_FALSE(Went(next));
+    executor_.Advance(1ms);
+    EXPECT_TRUE(Went(next)) << next;
+  }
+}
+
+TEST_F(ActionLineTest, NobodyOvertakesThoseWhoWait) {
+  // Comes when the next turn is there but nobody was told yet.
+  const auto late = executor_.RunAfter(1s, [this] { Join(1); });
+  Join(6);
+  executor_.Advance(1s);
+  ASSERT_EQ(calls_.size(), 7);
+  EXPECT_TRUE(Went(5));
+  EXPECT_FALSE(Went(6));
+  executor_.Advance(1s);
+  EXPECT_TRUE(Went(6));
+}
+
+TEST_F(ActionLineTest, WhoGivesUpLeavesItsTurnToTheNext) {
+  Join(8);
+  calls_[5].reset();
+  executor_.Advance(1s);
+  EXPECT_TRUE(Went(6));
+  EXPECT_FALSE(Went(7));
+}
+
+TEST_F(ActionLineTest, PatienceEnds) {
+  Join(5 + 60 + 2);
+  executor_.Advance(1min);
+  EXPECT_EQ(Gone(), 65);
+  for (const std::size_t late : {65, 66}) {
+    ASSERT_TRUE(calls_[late]->ended());
+    EXPECT_FALSE(calls_[late]->value());
+  }
+  EXPECT_EQ(executor_.pending(), 0);
+}
+
+TEST_F(ActionLineTest, AThrottleStopsAllAndTheyGoOnWithoutABurst) {
+  Join(1);
+  EXPECT_EQ(line_.Throttled(executor_.Now(), {}), 2s);  // a pause of one, and one for the token
+  Join(3);
+  executor_.Advance(1999ms);
+  EXPECT_EQ(Gone(), 1);
+  executor_.Advance(1ms);
+  EXPECT_EQ(Gone(), 2);
+  executor_.Advance(1s);
+  EXPECT_EQ(Gone(), 3);
+}
+
+TEST_F(ActionLineTest, AThrottleHoldsUpThoseWhoWaitAlready) {
+  Join(6);
+  EXPECT_EQ(line_.Throttled(executor_.Now(), 10s), 11s);
+  executor_.Advance(10999ms);
+  EXPECT_EQ(Gone(), 5);
+  executor_.Advance(1ms);
+  EXPECT_EQ(Gone(), 6);
+}
+
+TEST_F(ActionLineTest, ThrottlesOfOneBurstAreOnePause) {
+  const auto sent = executor_.Now();
+  Join(5);
+  executor_.Advance(500ms);
+  EXPECT_EQ(line_.Throttled(sent, {}), 1500ms);  // half a token was there
+  executor_.Advance(100ms);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(line_.Throttled(sent, {}), 1400ms);
+}
+
+TEST_F(ActionLineTest, PausesGrowWhileItGoesOnAndAreForgottenAfterACalmMinute) {
+  for (const auto pause : {1s, 2s, 4s, 8s, 16s, 30s, 30s}) {
+    EXPECT_EQ(line_.Throttled(executor_.Now(), {}), pause + 1s);
+    executor_.Advance(pause + 1s);
+  }
+  executor_.Advance(30s);
+  EXPECT_EQ(line_.Throttled(executor_.Now(), {}), 31s);
+  executor_.Advance(30s + 61s);
+  EXPECT_EQ(line_.Throttled(executor_.Now(), {}), 2s);
+}
+
+TEST_F(ActionLineTest, TheCloudMayAskForALongerPauseButNotForAnyPause) {
+  EXPECT_EQ(line_.Throttled(executor_.Now(), 7s), 8s);
+  executor_.Advance(8s);
+  EXPECT_EQ(line_.Throttled(executor_.Now(), 24h), 31s);
+}
+
+TEST_F(ActionLineTest, OneWhoGoesMayGiveTheOthersUp) {
+  Join(5);
+  auto giving_up = [](ActionLine* line,
+                      std::vector<std::unique_ptr<Pending<bool>>>* calls) -> async::Task<bool> {
+    const bool turn = co_await line->Turn();
+    calls->clear();
+    co_return turn;
+  };
+  const Pending<bool> last(giving_up(&line_, &calls_));
+  Join(3);
+  executor_.Advance(2s);
+  EXPECT_TRUE(last.ended());
+  executor_.Advance(1min);
+  EXPECT_EQ(executor_.pending(), 0);
+}
+
+}  // namespace
+}  // namespace berth::cloud::aliyun

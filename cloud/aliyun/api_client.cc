@@ -1,0 +1,106 @@
+#include "cloud/aliyun/api_client.h"
+
+#include <format>
+#include <utility>
+
+#include "cloud/aliyun/error_table.h"
+#include "cloud/aliyun/request.h"
+
+namespace berth::cloud::aliyun {
+namespace {
+
+constexpr std::string_view kNotSent = "NotSent";
+
+bool IsRead(std::string_view action) {
+  return action.starts_with("Describe") || action.starts_with("List");
+}
+
+}  // namespace
+
+ApiClient::ApiClient(async::Executor& executor, http::Transport& transport,
+                     Credentials& credentials, CallObserver* observer, ApiOptions options)
+    : executor_(executor),
+      transport_(transport),
+      credentials_(credentials),
+      observer_(observer),
+      options_(std::move(options)) {}
+
+async::Task<Result<Json>> ApiClient::Call(std::string action, Parameters parameters) {
+  const async::TimePoint came = executor_.Now();
+  const auto credential = co_await WaitToSend(action);
+  const async::TimePoint sent = executor_.Now();
+  CallRecord record{.action = action, .at = executor_.WallNow(), .waited = sent - came};
+  if (!credential) {
+    Tell(std::move(record), {std::unexpected(credential.error()), {}});
+    co_return std::unexpected(credential.error());
+  }
+
+  const http::Request request = Signed(action, std::move(parameters), *credential);
+  const auto response = co_await async::Callback<Result<http::Response>>(
+      [this, &request](auto done) { return transport_.Send(request, std::move(done)); });
+  record.latency = executor_.Now() - sent;
+
+  Answer answer = ReadAnswer(response, !IsRead(action),
+                             {credential->key_id, credential->secret, credential->security_token});
+  if (!answer.outcome) Learn(answer.outcome.error(), action, sent, *credential);
+  Tell(std::move(record), answer);
+  co_return std::move(answer.outcome);
+}
+
+async::Task<Result<Credential>> ApiClient::WaitToSend(std::string action) {
+  if (!co_await LineOf(action).Turn()) {
+    co_return std::unexpected(Error{
+        .error_class = ErrorClass::kThrottled,
+        .reason = std::string(kNotSent),
+        .message =
+            std::format("{} did not have its turn within {} ms", action, options_.patience.count()),
+        .retry_after = std::chrono::ceil<std::chrono::milliseconds>(ActionLine::kFirstPause)});
+  }
+  auto credential = co_await credentials_.Get();
+  if (!credential) {
+    credential.error().reason = kNotSent;
+    credential.error().code = 0;  // another call's
+  }
+  co_return credential;
+}
+
+http::Request ApiClient::Signed(const std::string& action, Parameters parameters,
+                                const Credential& credential) {
+  parameters.emplace("RegionId", options_.region);
+  // One after the other: the order of a call's arguments is the compiler's affair.
+  const std::uint64_t high = executor_.Random();
+  const std::uint64_t low = executor_.Random();
+  const UnsignedCall call{.endpoint = options_.endpoint,
+                          .version = options_.version,
+                          .action = action,
+                          .parameters = std::move(parameters),
+                          .date = executor_.WallNow(),
+                          .nonce = std::format("{:016x}{:016x}", high, low)};
+  const bool is_v1 = options_.signature == SignatureVersion::kV1;
+  http::Request request = is_v1 ? SignV1(call, credential) : SignAcs3(call, credential);
+  request.timeout = options_.timeout;
+  return request;
+}
+
+void ApiClient::Learn(Error& error, const std::string& action, async::TimePoint sent,
+                      const Credential& credential) {
+  if (RefusesKey(error.reason)) credentials_.Refused(credential);
+  if (error.error_class == ErrorClass::kThrottled) {
+    error.retry_after = std::chrono::ceil<std::chrono::milliseconds>(
+        LineOf(action).Throttled(sent, error.retry_after));
+  }
+}
+
+void ApiClient::Tell(CallRecord record, const Answer& answer) const {
+  if (!observer_) return;
+  Complete(record, answer, options_.timeout);
+  observer_->Called(record);
+}
+
+ActionLine& ApiClient::LineOf(const std::string& action) {
+  const auto limit = options_.limits.find(action);
+  const int calls = limit == options_.limits.end() ? options_.calls_per_minute : limit->second;
+  return lines_.try_emplace(action, executor_, calls, options_.patience).first->second;
+}
+
+}  // namespace berth::cloud::aliyun

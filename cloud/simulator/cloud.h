@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "cloud/simulator/client_tokens.h"
+#include "cloud/simulator/gate.h"
+#include "cloud/simulator/ids.h"
+#include "cloud/simulator/sts.h"
+#include "cloud/simulator/throttle.h"
+#include "cloud/simulator/vpc.h"
+#include "http/transport.h"
+
+namespace berth::cloud::simulator {
+
+// An account with Alibaba Cloud, as it answers on the wire. One thread at a time.
+class Cloud {
+ public:
+  struct Options {
+    std::uint64_t seed = 1;  // of all IDs and secrets
+    VpcOptions vpc;
+    ClientTokens::Options client_tokens;
+    // By action. Alibaba Cloud publishes 120 for AllocateEipAddress and 300 for
+    // AddCommonBandwidthPackageIp.
+    Throttle::Limits calls_per_minute;
+  };
+  // Calls of an action that were let in.
+  struct Calls {
+    std::uint64_t carried_out = 0;  // whatever the answer was
+    std::uint64_t throttled = 0;
+  };
+
+  explicit Cloud(Options options);
+  Cloud(const Cloud&) = delete;
+  Cloud& operator=(const Cloud&) = delete;
+
+  // Takes any request and always has an answer. `now` is the cloud's time, by which dates are
+  // judged and everything in the background goes on.
+  http::Response Answer(const http::Request& request, async::WallTime now);
+  // The answer of a cloud that refuses a request without looking at it.
+  http::Response Decline(const http::Request& request, const Refusal& refusal);
+
+  // What is not the client's to do.
+  Gate& keys() { return gate_; }
+  StsProduct& sts() { return sts_; }
+  VpcProduct& vpc() { return vpc_; }
+  const VpcProduct& vpc() const { return vpc_; }
+  Throttle& throttle() { return throttle_; }
+  const std::map<std::string, Calls>& calls() const { return calls_; }
+
+ private:
+  Outcome Carry(const Received& request, async::WallTime now);
+  Product* Find(const std::string& version);
+
+  Ids ids_;
+  Gate gate_;
+  Throttle throttle_;
+  ClientTokens client_tokens_;
+  VpcProduct vpc_;
+  StsProduct sts_;
+  std::map<std::string, Calls> calls_;
+};
+
+}  // namespace berth::cloud::simulator

@@ -1,0 +1,165 @@
+#include "cloud/simulator/eip_rules.h"
+
+#include <algorithm>
+#include <charconv>
+#include <format>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace berth::cloud::simulator {
+namespace {
+
+constexpr std::size_t kMostTags = 20;
+constexpr std::size_t kLongestTag = 128;
+constexpr std::size_t kLongestName = 128;
+constexpr std::size_t kLongestDescription = 256;
+
+const std::set<std::string_view> kSingleLines = {"ChinaTelecom",   "ChinaUnicom",
+                                                 "ChinaMobile",    "ChinaTelecom_L2",
+                                                 "ChinaUnicom_L2", "ChinaMobile_L2"};
+const std::set<std::string_view> kOtherLines = {"BGP", "BGP_PRO", "BGP_FinanceCloud",
+                                                "BGP_International"};
+
+std::unexpected<Refusal> InvalidComponent() {
+  return Refuse(400, "COMMODITY.INVALID_COMPONENT", "The instance component is invalid.");
+}
+
+// As people count, not bytes.
+std::size_t Characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+bool IsUrl(std::string_view text) {
+  return text.starts_with("http://") || text.starts_with("https://");
+}
+
+bool IsText(std::string_view text, std::size_t most) {
+  return Characters(text) <= most && !IsUrl(text);
+}
+
+// None unless it is written as a number is, without signs, blanks or leading zeros.
+std::optional<int> Number(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || std::to_string(number) != text) return std::nullopt;
+  return number;
+}
+
+bool IsBandwidth(const Eip& eip) {
+  int most = 200;
+  if (eip.internet_charge_type == "PayByBandwidth") most = 500;
+  if (eip.instance_charge_type == "PrePaid") most = 1000;
+  const auto bandwidth = Number(eip.bandwidth);
+  return bandwidth && *bandwidth >= 1 && *bandwidth <= most;
+}
+
+Check CheckSubscription(const Call& call) {
+  const std::string& cycle = call["PricingCycle"];
+  if (!cycle.empty() && cycle != "Month" && cycle != "Year") return Invalid("PricingCycle");
+  if (call["Period"].empty()) return Missing("Period");
+  const auto period = Number(call["Period"]);
+  if (!period || *period < 1 || *period > (cycle == "Year" ? 3 : 9)) return Invalid("Period");
+  if (call["AutoPay"].empty()) return Missing("AutoPay");
+  if (call["AutoPay"] != "true" && call["AutoPay"] != "false") return Invalid("AutoPay");
+  return {};
+}
+
+Check CheckCharge(const Eip& eip, const Call& call) {
+  const std::string& internet = eip.internet_charge_type;
+  if (internet != "PayByBandwidth" && internet != "PayByTraffic" &&
+      internet != "PayByDominantTraffic") {
+    return Invalid("InternetChargeType");
+  }
+  const bool prepaid = eip.instance_charge_type == "PrePaid";
+  if (!prepaid && eip.instance_charge_type != "PostPaid") return Invalid("InstanceChargeType");
+  const bool single_line = kSingleLines.contains(eip.isp);
+  if (!single_line && !kOtherLines.contains(eip.isp)) return Invalid("ISP");
+  if ((prepaid || single_line) && internet != "PayByBandwidth") return InvalidComponent();
+  if (prepaid && single_line) return InvalidComponent();
+  if (prepaid) return CheckSubscription(call);
+  return {};
+}
+
+Check CheckTexts(const Eip& eip) {
+  if (!IsText(eip.name, kLongestName)) return Invalid("Name");
+  if (!IsText(eip.description, kLongestDescription)) return Invalid("Description");
+  return {};
+}
+
+std::string Or(const std::string& value, std::string otherwise) {
+  return value.empty() ? otherwise : value;
+}
+
+}  // namespace
+
+std::vector<std::string> Numbered(const Call& call, const std::string& name) {
+  std::vector<std::string> values;
+  for (int n = 1;; ++n) {
+    const std::string& value = call[std::format("{}.{}", name, n)];
+    if (value.empty()) return values;
+    values.push_back(value);
+  }
+}
+
+std::expected<Tags, Refusal> NumberedTags(const Call& call) {
+  Tags tags;
+  for (std::size_t n = 1; call.Has(std::format("Tag.{}.Key", n)); ++n) {
+    if (n > kMostTags) {
+      return Refuse(400, "NumberExceed.Tags", "The maximum number of Tags is exceeded.");
+    }
+    const std::string& key = call[std::format("Tag.{}.Key", n)];
+    const std::string& value = call[std::format("Tag.{}.Value", n)];
+    if (key.empty() || !IsText(key, kLongestTag) || key.starts_with("aliyun") ||
+        key.starts_with("acs:")) {
+      return Refuse(400, "InvalidTagKey.Malformed", "The specified Tag.n.Key is not valid.");
+    }
+    if (!IsText(value, kLongestTag)) {
+      return Refuse(400, "InvalidTagValue.Malformed", "The specified Tag.n.Value is not valid.");
+    }
+    if (!tags.emplace(key, value).second) {
+      return Refuse(400, "Duplicate.TagKey", "The Tag.N.Key contains duplicate keys.");
+    }
+  }
+  return tags;
+}
+
+std::expected<Eip, Refusal> EipToAllocate(const Call& call) {
+  Eip eip;
+  eip.status = "Available";
+  eip.isp = Or(call["ISP"], "BGP");
+  eip.internet_charge_type = Or(call["InternetChargeType"], "PayByTraffic");
+  eip.instance_charge_type = Or(call["InstanceChargeType"], "PostPaid");
+  eip.bandwidth = Or(call["Bandwidth"], "5");
+  eip.resource_group_id = Or(call["ResourceGroupId"], "rg-default");
+  eip.name = call["Name"];
+  eip.description = call["Description"];
+  eip.public_ip_address_pool_id = call["PublicIpAddressPoolId"];
+  eip.security_protection_types = Numbered(call, "SecurityProtectionTypes");
+  if (const auto good = CheckCharge(eip, call); !good) return std::unexpected(good.error());
+  if (const auto good = CheckTexts(eip); !good) return std::unexpected(good.error());
+  if (!IsBandwidth(eip)) return Invalid("Bandwidth");
+  if (Or(call["Netmode"], "public") != "public") return Invalid("Netmode");
+  for (const std::string& type : eip.security_protection_types) {
+    if (type != "AntiDDoS_Enhanced") return Invalid("SecurityProtectionTypes");
+  }
+  return eip;
+}
+
+std::expected<Eip, Refusal> EipModified(Eip eip, const Call& call) {
+  if (call.Has("Name")) eip.name = call["Name"];
+  if (call.Has("Description")) eip.description = call["Description"];
+  if (const auto good = CheckTexts(eip); !good) return std::unexpected(good.error());
+  if (call["Bandwidth"].empty() || call["Bandwidth"] == eip.bandwidth) return eip;
+  if (eip.instance_charge_type == "PrePaid") {
+    return Refuse(400, "Forbidden.ChargeTypeIsPrepaid",
+                  "It is forbidden to change a prepaid EIP's bandwidth by API.");
+  }
+  eip.bandwidth = call["Bandwidth"];
+  if (!IsBandwidth(eip)) return Invalid("Bandwidth");
+  return eip;
+}
+
+}  // namespace berth::cloud::simulator

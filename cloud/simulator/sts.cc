@@ -1,0 +1,64 @@
+#include "cloud/simulator/sts.h"
+
+#include <charconv>
+#include <chrono>
+#include <format>
+#include <utility>
+
+namespace berth::cloud::simulator {
+namespace {
+
+constexpr std::chrono::seconds kShortest{900};
+constexpr std::chrono::seconds kLongest{43'200};
+constexpr std::chrono::seconds kDefault{3'600};
+
+std::expected<std::chrono::seconds, Refusal> Lifetime(const std::string& text) {
+  if (text.empty()) return kDefault;
+  std::chrono::seconds::rep seconds = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), seconds).ptr;
+  if (end != text.data() + text.size() || seconds < kShortest.count() ||
+      seconds > kLongest.count()) {
+    return Refuse(400, "InvalidParameter.DurationSeconds",
+                  "The Min/Max value of DurationSeconds is 15min/12hr.");
+  }
+  return std::chrono::seconds(seconds);
+}
+
+}  // namespace
+
+void StsProduct::Trust(std::string oidc_token, std::string role_arn) {
+  trusted_.insert_or_assign(std::move(oidc_token), std::move(role_arn));
+}
+
+Outcome StsProduct::Do(const Call& call) {
+  for (const char* name : {"OIDCProviderArn", "RoleArn", "OIDCToken", "RoleSessionName"}) {
+    if (call[name].empty()) return Missing(name);
+  }
+  const auto lifetime = Lifetime(call["DurationSeconds"]);
+  if (!lifetime) return std::unexpected(lifetime.error());
+  const auto trusted = trusted_.find(call["OIDCToken"]);
+  if (trusted == trusted_.end()) {
+    return Refuse(400, "AuthenticationFail.OIDCToken.Invalid", "This JsonWebToken is invalid.");
+  }
+  if (trusted->second != call["RoleArn"]) {
+    return Refuse(403, "NoPermission",
+                  "You are not authorized to do this action. You should be authorized by RAM.");
+  }
+  Key key{.id = "STS." + ids_.Secret().substr(0, 25),
+          .secret = ids_.Secret(),
+          .caller = call["RoleArn"],
+          .security_token = "CAIS" + ids_.Secret() + ids_.Secret(),
+          .expires = call.now + *lifetime};
+  jsoncons::ojson answer(jsoncons::json_object_arg);
+  jsoncons::ojson& credentials = answer["Credentials"];
+  credentials["AccessKeyId"] = key.id;
+  credentials["AccessKeySecret"] = key.secret;
+  credentials["SecurityToken"] = key.security_token;
+  credentials["Expiration"] =
+      std::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*key.expires));
+  answer["AssumedRoleUser"]["Arn"] = std::format("{}/{}", call["RoleArn"], call["RoleSessionName"]);
+  gate_.Add(std::move(key));
+  return answer;
+}
+
+}  // namespace berth::cloud::simulator
