@@ -52,8 +52,11 @@ audited() {
   consistent load "$N"
   audited '([.[] | select(.what == "subnetclaims" and .verb == "create") | .at] | min) as $first
            | ([.[] | select(.what == "subnetclaims/status" and .who == $berth) | .done] | max) as $last | $last - $first' >"$BATS_FILE_TMPDIR/seconds"
-  jq -nr --slurpfile bare "$BATS_FILE_TMPDIR/bare" --slurpfile claims "$BATS_FILE_TMPDIR/claims" --slurpfile seconds "$BATS_FILE_TMPDIR/seconds" --argjson n "$N" '
+  audited '[.[] | select((.what == "subnetclaims" and .verb == "create") or .who == $berth)] | length' >"$BATS_FILE_TMPDIR/writes"
+  jq -nr --slurpfile bare "$BATS_FILE_TMPDIR/bare" --slurpfile claims "$BATS_FILE_TMPDIR/claims" --slurpfile seconds "$BATS_FILE_TMPDIR/seconds" \
+    --slurpfile writes "$BATS_FILE_TMPDIR/writes" --argjson n "$N" '
     def round1: . * 10 | round / 10;
+    "writes of all kinds until all were bound: \($writes[0]), \($writes[0] / $seconds[0] | round1) a second, \(100 * $writes[0] / $seconds[0] / $bare[0].perSecond | round1) % of the rate of bare creates",
     "claims created: \($claims[0].perSecond) a second",
     "claims created and bound: \($n / $seconds[0] | round1) a second (\($seconds[0] | round1) s)",
     "of the rate of bare creates (\($bare[0].perSecond) a second): created \(100 * $claims[0].perSecond / $bare[0].perSecond | round1) %, bound \(100 * $n / $seconds[0] / $bare[0].perSecond | round1) %"' |

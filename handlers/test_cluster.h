@@ -29,9 +29,10 @@ class TestCluster {
            kube::YamlToJson(yaml).value().to_string());
     admission::RegisterIpam(webhooks, desk);
     for (const auto& rule : webhooks.Rules()) server.AddWebhook(InProcess(rule));
-    system = std::make_unique<ipam::System>(
-        executor, transport, ipam::System::Options{.identity = "one", .stamp_key = "key"});
+    system = std::make_unique<ipam::System>(executor, transport, leadership,
+                                            ipam::System::Options{.stamp_key = "key"});
     desk.Open(system.get());
+    leadership.Start();
     for (int i = 0; i < 60 && !system->leading(); ++i) executor.Advance(std::chrono::seconds(1));
   }
 
@@ -69,6 +70,8 @@ class TestCluster {
   kube::memory::Server server{{.now = [this] { return executor.WallNow(); },
                                .random = [this] { return executor.Random(); }}};
   kube::memory::LocalTransport transport{executor, server};
+  runtime::Leadership leadership{
+      executor, transport, {.ns = "default", .name = "berth", .identity = "one"}};
   ipam::Desk desk{executor};
   prometheus::Registry registry;
   admission::Webhooks webhooks{registry};

@@ -73,6 +73,7 @@ struct Control {
   Housekeeping housekeeping;
   std::unique_ptr<kube::ClientTransport> transport;
   std::unique_ptr<kube::Informer<FrontProxy>> front_proxy;
+  std::unique_ptr<runtime::Leadership> leadership;
   std::unique_ptr<ipam::System> ipam;
   async::Running stopping;
   async::Handle show;
@@ -99,7 +100,7 @@ class Server {
   void StartControl();
   void FollowFrontProxy();
   void TakeFrontProxy(const FrontProxy& published);
-  void StartIpam();
+  void StartSystems();
   void Show();
   kube::Result<void> WaitUntilOpen();
   void Live();
@@ -290,21 +291,24 @@ void Server::StartControl() {
     FollowFrontProxy();
   }
   control_->housekeeping.Start();
-  if (client_) StartIpam();
+  if (client_) StartSystems();
   Show();
 }
 
-void Server::StartIpam() {
+void Server::StartSystems() {
   const char* pod = std::getenv("POD_NAME");
   const char* ns = std::getenv("POD_NAMESPACE");
-  control_->ipam = std::make_unique<ipam::System>(
+  control_->leadership = std::make_unique<runtime::Leadership>(
       control_thread_, *control_->transport,
-      ipam::System::Options{
-          .lease_namespace = ns ? ns : "default",
-          .identity = std::format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random()),
-          .stamp_key = stamp_key_,
-          .registry = &registry_});
+      kube::LeaderElector::Options{
+          .ns = ns ? ns : "default",
+          .name = "berth",
+          .identity = std::format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random())});
+  control_->ipam = std::make_unique<ipam::System>(
+      control_thread_, *control_->transport, *control_->leadership,
+      ipam::System::Options{.stamp_key = stamp_key_, .registry = &registry_});
   desk_.Open(control_->ipam.get());
+  control_->leadership->Start();
 }
 
 void Server::FollowFrontProxy() {
@@ -416,8 +420,9 @@ void Server::WaitForSignalAndDrain() {
 void Server::GiveLeaseBack() {
   std::promise<void> given;
   control_thread_.Run([&] {
-    if (!control_->ipam) return given.set_value();
-    control_->stopping = async::Start(control_->ipam->Stop(), [&given] { given.set_value(); });
+    if (!control_->leadership) return given.set_value();
+    control_->stopping =
+        async::Start(control_->leadership->Stop(), [&given] { given.set_value(); });
   });
   if (given.get_future().wait_for(kLeaseReturnedWithin) != std::future_status::ready)
     log::Warn("lease not given back in time");

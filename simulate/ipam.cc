@@ -73,23 +73,25 @@ class Ipam::Replica : public Program {
   Replica(Ipam& owner, Process& process, kube::Transport& transport)
       : owner_(owner),
         name_(process.name()),
-        system_(process, transport,
-                {.lease_namespace = "default",
-                 .lease_name = "berth",
-                 .identity = std::format("{}.{}", process.name(), process.life()),
-                 .stamp_key = kStampKey}) {
+        leadership_(process, transport,
+                    {.ns = "default",
+                     .name = "berth",
+                     .identity = std::format("{}.{}", process.name(), process.life())}),
+        system_(process, transport, leadership_, {.stamp_key = kStampKey}) {
+    leadership_.Start();
     owner_.running_[name_] = this;
   }
   ~Replica() override { owner_.running_.erase(name_); }
   Replica(const Replica&) = delete;
   Replica& operator=(const Replica&) = delete;
 
-  async::Task<void> Stop() override { return system_.Stop(); }
+  async::Task<void> Stop() override { return leadership_.Stop(); }
   ipam::System& system() { return system_; }
 
  private:
   Ipam& owner_;
   std::string name_;
+  runtime::Leadership leadership_;
   ipam::System system_;
 };
 

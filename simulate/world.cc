@@ -9,22 +9,6 @@ namespace berth::simulate {
 
 using namespace std::chrono_literals;
 
-const char* Name(kube::Method method) {
-  switch (method) {
-    case kube::Method::kGet:
-      return "GET";
-    case kube::Method::kPost:
-      return "POST";
-    case kube::Method::kPut:
-      return "PUT";
-    case kube::Method::kPatch:
-      return "PATCH";
-    case kube::Method::kDelete:
-      return "DELETE";
-  }
-  return "?";
-}
-
 World::World(Options options, Scenario& scenario)
     : options_(options), scenario_(scenario), random_(options.seed) {
   if (options_.faults) {

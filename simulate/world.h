@@ -18,8 +18,6 @@
 
 namespace berth::simulate {
 
-const char* Name(kube::Method method);
-
 // One run.
 class World {
  public:

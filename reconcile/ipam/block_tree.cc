@@ -1,8 +1,15 @@
 #include "reconcile/ipam/block_tree.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cassert>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace berth::ipam {
 
@@ -26,8 +33,6 @@ struct BlockTree::Leaf : Node {
   void Move(std::size_t at, Leaf& to, std::size_t to_at) {
     to.Set(to_at, keys[at], {prefixes[at], marks[at], owners[at]});
   }
-  void Clear(std::size_t) {}
-
   std::array<std::uint8_t, kCapacity> prefixes;
   std::array<std::uint8_t, kCapacity> marks;
   Leaf* previous = nullptr;
@@ -41,17 +46,16 @@ struct BlockTree::Leaf : Node {
 struct BlockTree::Inner : Node {
   Inner() : Node(false) {}
 
-  void Set(std::size_t at, Address key, NodePtr child) {
+  void Set(std::size_t at, Address key, Node* child) {
     keys[at] = key;
-    children[at] = std::move(child);
-    free[at] = FreeBelow(*children[at]);
+    children[at] = child;
+    free[at] = FreeBelow(*child);
   }
   void Move(std::size_t at, Inner& to, std::size_t to_at) {
     to.keys[to_at] = keys[at];
-    to.children[to_at] = std::move(children[at]);
+    to.children[to_at] = children[at];
     to.free[to_at] = free[at];
   }
-  void Clear(std::size_t at) { children[at].reset(); }
 
   // What is free below the child. Whether that is news.
   bool Summarize(std::size_t child) {
@@ -59,7 +63,13 @@ struct BlockTree::Inner : Node {
     return std::exchange(free[child], now) != now;
   }
 
-  std::array<NodePtr, kCapacity> children;
+  // Those of the sizes that are free below no child.
+  Sizes Missing(Sizes sizes) const {
+    for (std::size_t i = 0; sizes != 0 && i < count; ++i) sizes &= ~free[i];
+    return sizes;
+  }
+
+  std::array<Node*, kCapacity> children;
   std::array<Address, kCapacity> keys;
   std::array<Sizes, kCapacity> free;  // below each child
 };
@@ -86,7 +96,7 @@ void OpenAt(Node& node, std::size_t at) {
 template <typename Node>
 void EraseAt(Node& node, std::size_t at) {
   for (std::size_t i = at + 1; i < node.count; ++i) node.Move(i, node, i - 1);
-  node.Clear(--node.count);
+  --node.count;
 }
 
 // Appends what is in one node from `from` on to another.
@@ -96,15 +106,59 @@ void MoveTail(Node& node, std::size_t from, Node& to) {
   node.count = static_cast<std::uint8_t>(from);
 }
 
+// Nodes of one kind. A large tree is in huge pages: with small ones the processor has to look up
+// the address of nearly every node it visits.
+template <typename Node>
+class Slab {
+ public:
+  Node* New() {
+    if (!spare_) Grow();
+    return new (std::exchange(spare_, spare_->next)) Node;
+  }
+  void Delete(Node* node) {
+    static_assert(std::is_trivially_destructible_v<Node>);  // those that are left go with the slab
+    spare_ = new (node) Spare{spare_};
+  }
+
+ private:
+  struct Spare {
+    Spare* next;
+  };
+  struct Free {
+    void operator()(std::byte* chunk) const { std::free(chunk); }
+  };
+  static constexpr std::size_t kHuge = std::size_t{1} << 21;
+
+  void Grow() {
+    bytes_ = std::min(2 * bytes_, kHuge);
+    void* memory = std::aligned_alloc(bytes_ == kHuge ? kHuge : alignof(Node), bytes_);
+    if (!memory) throw std::bad_alloc();
+    if (bytes_ == kHuge) madvise(memory, kHuge, MADV_HUGEPAGE);  // may be refused
+    auto* chunk = chunks_.emplace_back(static_cast<std::byte*>(memory)).get();
+    for (std::size_t at = 0; at + sizeof(Node) <= bytes_; at += sizeof(Node)) {
+      spare_ = new (chunk + at) Spare{spare_};
+    }
+  }
+
+  std::vector<std::unique_ptr<std::byte, Free>> chunks_;
+  std::size_t bytes_ = 1024;  // of the last chunk
+  Spare* spare_ = nullptr;
+};
+
 }  // namespace
 
-void BlockTree::Delete::operator()(Node* node) const {
-  if (node->is_leaf) {
-    delete static_cast<Leaf*>(node);
-  } else {
-    delete static_cast<Inner*>(node);
+struct BlockTree::Memory {
+  void Delete(Node* node) {
+    if (node->is_leaf) {
+      leaves.Delete(static_cast<Leaf*>(node));
+    } else {
+      inners.Delete(static_cast<Inner*>(node));
+    }
   }
-}
+
+  Slab<Leaf> leaves;
+  Slab<Inner> inners;
+};
 
 // From the root down.
 struct BlockTree::Path {
@@ -116,7 +170,7 @@ struct BlockTree::Path {
   std::size_t length = 0;
 };
 
-BlockTree::BlockTree() : root_(new Leaf) {}
+BlockTree::BlockTree() : memory_(std::make_unique<Memory>()), root_(memory_->leaves.New()) {}
 BlockTree::BlockTree(BlockTree&&) noexcept = default;
 BlockTree& BlockTree::operator=(BlockTree&&) noexcept = default;
 BlockTree::~BlockTree() = default;
@@ -145,13 +199,13 @@ BlockTree::Cursor BlockTree::Ceiling(Address address) const {
 }
 
 BlockTree::Cursor BlockTree::FirstFree(Sizes sizes) const {
-  const Node* node = root_.get();
+  const Node* node = root_;
   if ((FreeBelow(*node) & sizes) == 0) return Cursor();
   while (!node->is_leaf) {
     const Inner& inner = static_cast<const Inner&>(*node);
     std::size_t child = 0;
     while ((inner.free[child] & sizes) == 0) ++child;
-    node = inner.children[child].get();
+    node = inner.children[child];
   }
   const Leaf& leaf = static_cast<const Leaf&>(*node);
   std::size_t at = 0;
@@ -166,25 +220,24 @@ void BlockTree::Insert(Address address, const Block& block) {
   const std::size_t at = CountUpTo(leaf, address);
   OpenAt(leaf, at);
   leaf.Set(at, address, block);
-  NodePtr right = leaf.count == kMost ? Split(leaf) : nullptr;
+  if (leaf.count < kMost) return Announce(path, FreeBelow(leaf));
+  Node* right = Split(leaf);
   while (path.length > 0) {
     const auto [inner, child] = path.steps[--path.length];
     const bool changed = inner->Summarize(child);
     if (!right && !changed) return;
     if (right) {
-      const Address first = FirstKey(*right);
       OpenAt(*inner, child + 1);
-      inner->Set(child + 1, first, std::exchange(right, nullptr));
-      if (inner->count == kMost) right = Split(*inner);
+      inner->Set(child + 1, FirstKey(*right), right);
+      right = inner->count == kMost ? Split(*inner) : nullptr;
     }
   }
   if (!right) return;
-  auto top = std::make_unique<Inner>();
-  const Address first = FirstKey(*right);
-  top->Set(0, 0, std::move(root_));
-  top->Set(1, first, std::move(right));
+  Inner* top = memory_->inners.New();
+  top->Set(0, 0, root_);
+  top->Set(1, FirstKey(*right), right);
   top->count = 2;
-  root_.reset(top.release());
+  root_ = top;
 }
 
 void BlockTree::Assign(Address address, const Block& block) {
@@ -193,10 +246,7 @@ void BlockTree::Assign(Address address, const Block& block) {
   const std::size_t at = CountUpTo(leaf, address) - 1;
   assert(at < leaf.count && leaf.keys[at] == address);
   leaf.Set(at, address, block);
-  for (bool changed = true; changed && path.length > 0;) {
-    const auto [inner, child] = path.steps[--path.length];
-    changed = inner->Summarize(child);
-  }
+  Announce(path, FreeBelow(leaf));
 }
 
 void BlockTree::Erase(Address address) {
@@ -205,19 +255,20 @@ void BlockTree::Erase(Address address) {
   const std::size_t at = CountUpTo(leaf, address) - 1;
   assert(at < leaf.count && leaf.keys[at] == address);
   EraseAt(leaf, at);
+  if (leaf.count >= kFew) return Announce(path, FreeBelow(leaf));
   while (path.length > 0) {
     const auto [inner, child] = path.steps[--path.length];
     if (!Merge(*inner, child) && !inner->Summarize(child)) return;
   }
   if (!root_->is_leaf && root_->count == 1) {
-    NodePtr only = std::move(static_cast<Inner&>(*root_).children[0]);
-    root_ = std::move(only);
+    Node* only = static_cast<Inner&>(*root_).children[0];
+    memory_->Delete(std::exchange(root_, only));
   }
 }
 
 // The leaf where the address belongs, and the way there.
 BlockTree::Leaf& BlockTree::Descend(Address address, Path* path) const {
-  Node* node = root_.get();
+  Node* node = root_;
   while (!node->is_leaf) {
     Inner& inner = static_cast<Inner&>(*node);
     const std::size_t child = CountUpTo(inner, address) - 1;
@@ -225,9 +276,20 @@ BlockTree::Leaf& BlockTree::Descend(Address address, Path* path) const {
       assert(path->length < kHighest);
       path->steps[path->length++] = {&inner, child};
     }
-    node = inner.children[child].get();
+    node = inner.children[child];
   }
   return static_cast<Leaf&>(*node);
+}
+
+// Tells the nodes on the way up what is free in the leaf now, as far as it is news to them.
+void BlockTree::Announce(Path& path, Sizes now) {
+  while (path.length > 0) {
+    const auto [inner, child] = path.steps[--path.length];
+    const Sizes was = std::exchange(inner->free[child], now);
+    if (was == now || path.length == 0) return;
+    const auto [above, self] = path.steps[path.length - 1];
+    now = (above->free[self] | now) & ~inner->Missing(was & ~now);
+  }
 }
 
 BlockTree::Sizes BlockTree::FreeBelow(const Node& node) {
@@ -250,20 +312,20 @@ Address BlockTree::FirstKey(const Node& node) {
 }
 
 // Moves the second half into a new node, which it returns.
-BlockTree::NodePtr BlockTree::Split(Node& node) {
+BlockTree::Node* BlockTree::Split(Node& node) {
   if (!node.is_leaf) {
-    auto right = std::make_unique<Inner>();
+    Inner* right = memory_->inners.New();
     MoveTail(static_cast<Inner&>(node), node.count / 2, *right);
-    return NodePtr(right.release());
+    return right;
   }
   Leaf& leaf = static_cast<Leaf&>(node);
-  auto right = std::make_unique<Leaf>();
+  Leaf* right = memory_->leaves.New();
   MoveTail(leaf, leaf.count / 2, *right);
   right->previous = &leaf;
   right->next = leaf.next;
-  if (leaf.next) leaf.next->previous = right.get();
-  leaf.next = right.get();
-  return NodePtr(right.release());
+  if (leaf.next) leaf.next->previous = right;
+  leaf.next = right;
+  return right;
 }
 
 // Merges a child that has become small with the one beside it; what is too large then is split
@@ -282,11 +344,11 @@ bool BlockTree::Merge(Inner& parent, std::size_t child) {
     MoveTail(static_cast<Inner&>(from), 0, static_cast<Inner&>(into));
   }
   EraseAt(parent, left + 1);
+  memory_->Delete(&from);
   if (into.count >= kMost) {
-    NodePtr right = Split(into);
-    const Address first = FirstKey(*right);
+    Node* right = Split(into);
     OpenAt(parent, left + 1);
-    parent.Set(left + 1, first, std::move(right));
+    parent.Set(left + 1, FirstKey(*right), right);
   }
   parent.Summarize(left);
   return true;

@@ -67,27 +67,26 @@ class BlockTree {
   void Erase(Address address);
 
  private:
-  static constexpr std::size_t kCapacity = 20;
-  static constexpr std::size_t kMost = 18;  // a node with as many is split
+  static constexpr std::size_t kCapacity = 26;
+  static constexpr std::size_t kMost = 24;  // a node with as many is split
   static constexpr std::size_t kFew = 3;    // a node with fewer, unless it is the root, is merged
   static_assert((kFew - 1) + (kMost - 1) <= kCapacity);
   static constexpr std::size_t kHighest = 40;  // kFew^40 is more than 2^63
 
   struct Node;
   struct Inner;
-  struct Delete {
-    void operator()(Node* node) const;
-  };
-  using NodePtr = std::unique_ptr<Node, Delete>;
+  struct Memory;
   struct Path;
 
   Leaf& Descend(Address address, Path* path = nullptr) const;
+  static void Announce(Path& path, Sizes now);
   static Sizes FreeBelow(const Node& node);
   static Address FirstKey(const Node& node);
-  static NodePtr Split(Node& node);
-  static bool Merge(Inner& parent, std::size_t child);
+  Node* Split(Node& node);
+  bool Merge(Inner& parent, std::size_t child);
 
-  NodePtr root_;
+  std::unique_ptr<Memory> memory_;
+  Node* root_;
 };
 
 }  // namespace berth::ipam

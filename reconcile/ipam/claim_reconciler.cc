@@ -73,8 +73,11 @@ async::Task<Outcome> ClaimReconciler::Settle(std::string key, Owner except) {
   if (attempts == attempts_.end()) co_return again;
   const std::map<Owner, Attempt> pending = attempts->second;
   for (const auto& [owner, attempt] : pending) {
-    if (owner == except) continue;
     const auto left = attempt.settled - context_.executor.Now();
+    if (owner == except) {
+      if (left <= async::Duration::zero()) attempts_[key].erase(owner);
+      continue;
+    }
     if (left > async::Duration::zero()) {
       again.after = again.after == async::Duration() ? left : std::min(again.after, left);
       continue;
@@ -94,7 +97,7 @@ async::Task<Outcome> ClaimReconciler::Settle(std::string key, Owner except) {
 async::Task<Outcome> ClaimReconciler::End(Claim claim) {
   if (!claim.id.finalizer) co_return runtime::Requeue{};
   Json patch = PatchOf(claim.id);
-  patch["metadata"]["finalizers"] = FinalizersOf(claim.id, false);
+  patch["metadata"]["finalizers"] = FinalizersOf(claim.id, "");
   const auto removed = co_await context_.api.Patch(kClaims, claim.id.ns, claim.id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!removed && !IsGone(removed.error())) co_return std::unexpected(removed.error());
@@ -187,7 +190,7 @@ std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block) const
   const Space::PoolState* pool = context_.space.Find(claim.PoolKey());
   if (pool && pool->pool.grace_seconds > 0) {
     // Deleted, it rests before its block is given out again.
-    body["metadata"]["finalizers"] = FinalizersOf({}, true);
+    body["metadata"]["finalizers"] = FinalizersOf({}, kFinalizer);
   }
   Json& spec = body["spec"];
   spec["poolRef"] = claim.pool;
@@ -201,34 +204,66 @@ std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block) const
 
 async::Task<kube::Result<Cidr>> ClaimReconciler::Make(Claim claim, Owner owner, Cidr block) {
   const std::string key = claim.id.Key();
+  auto& attempts = attempts_[key];
+  // A try before this one may still be under way, whatever becomes of this one.
+  std::optional<async::TimePoint> earlier;
+  if (const auto found = attempts.find(owner);
+      found != attempts.end() && found->second.settled > context_.executor.Now()) {
+    earlier = found->second.settled;
+  }
   // Noted before it is sent: the coroutine may be destroyed while it waits.
-  attempts_[key].insert_or_assign(owner,
-                                  Attempt{claim.pool, block, context_.executor.Now() + kSettled});
+  attempts.insert_or_assign(owner, Attempt{claim.pool, block, context_.executor.Now() + kSettled});
   const auto made = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block));
   if (!made && made.error().error_class == kube::ErrorClass::kAmbiguous) {
     co_return std::unexpected(made.error());
   }
-  if (!made && made.error().reason == "AlreadyExists") {
-    co_return co_await Adopt(std::move(claim), owner, block);
-  }
+  const bool exists = !made && made.error().reason == "AlreadyExists";
+  const bool refused =
+      !made && !exists &&
+      (made.error().error_class == kube::ErrorClass::kTerminal || IsGone(made.error()));
+  if (!made && !exists && !refused) co_return std::unexpected(made.error());
+  Answered(key, owner, earlier);
+  if (exists) co_return co_await Adopt(std::move(claim), owner, block);
   if (made) {
     Take(*made);
-  } else if (made.error().error_class == kube::ErrorClass::kTerminal || IsGone(made.error())) {
-    // An earlier try without an answer would have made it be there already.
-    context_.space.Abandon(owner);
+    co_return block;
+  }
+  kube::Error error = made.error();
+  if (earlier) {
+    error.error_class = kube::ErrorClass::kRetry;
   } else {
-    co_return std::unexpected(made.error());
-  }
-  if (const auto tried = attempts_.find(key); tried != attempts_.end()) {
-    tried->second.erase(owner);
-    if (tried->second.empty()) attempts_.erase(tried);
-  }
-  if (!made) {
-    kube::Error error = made.error();
     error.error_class = kube::ErrorClass::kTerminal;
-    co_return std::unexpected(std::move(error));
+    context_.space.Abandon(owner);
   }
-  co_return block;
+  co_return std::unexpected(std::move(error));
+}
+
+// The last try has its answer: what is left open are those before it.
+void ClaimReconciler::Answered(const std::string& key, Owner owner,
+                               std::optional<async::TimePoint> earlier) {
+  const auto attempts = attempts_.find(key);
+  if (attempts == attempts_.end()) return;
+  const auto tried = attempts->second.find(owner);
+  if (tried == attempts->second.end()) return;
+  if (earlier) {
+    tried->second.settled = *earlier;
+    return;
+  }
+  attempts->second.erase(tried);
+  if (attempts->second.empty()) attempts_.erase(attempts);
+}
+
+void ClaimReconciler::Keep(const Claim& claim, const Cidr& block) {
+  attempts_[claim.id.Key()].insert_or_assign(
+      Fingerprint(claim.id.uid), Attempt{claim.pool, block, context_.executor.Now() + kSettled});
+}
+
+bool ClaimReconciler::MayReturn(const Subnet& subnet) const {
+  const auto attempts = attempts_.find(KeyBeside(subnet.id.Key(), subnet.claim_name));
+  if (subnet.claim_uid.empty() || attempts == attempts_.end()) return false;
+  const auto tried = attempts->second.find(Fingerprint(subnet.claim_uid));
+  return tried != attempts->second.end() && tried->second.block == subnet.cidr &&
+         tried->second.settled > context_.executor.Now();
 }
 
 // There is a Subnet of this name: made by an earlier try of this claim, or somebody else's.
@@ -241,8 +276,6 @@ async::Task<kube::Result<Cidr>> ClaimReconciler::Adopt(Claim claim, Owner owner,
   }
   const auto subnet = kube::Decode<Subnet>(*read);
   if (!subnet) co_return std::unexpected(subnet.error());
-  attempts_[claim.id.Key()].erase(owner);
-  if (attempts_[claim.id.Key()].empty()) attempts_.erase(claim.id.Key());
   if (subnet->claim_uid == claim.id.uid) {
     Take(*read);
     co_return block;

@@ -23,13 +23,19 @@ class ClaimReconciler {
   void Arrived(const Claim& claim);
   // It is gone: what was held for it and never asked for is free.
   void Left(const Claim& claim);
+  // Something is being made of the claim's block: as long as that may be under way the block stays
+  // the claim's, also when its Subnet goes.
+  void Keep(const Claim& claim, const Cidr& block);
+  // Whether a Subnet that is gone was asked for a second time, without an answer yet, and may be
+  // made again at any moment; or its block is kept.
+  bool MayReturn(const Subnet& subnet) const;
 
  private:
-  // A Subnet that was asked for without an answer.
+  // A Subnet that was asked for without an answer, once or several times.
   struct Attempt {
     std::string pool;
     Cidr block;
-    async::TimePoint settled;
+    async::TimePoint settled;  // the last of them
   };
 
   async::Task<Outcome> Settle(std::string key, Owner except);
@@ -44,6 +50,7 @@ class ClaimReconciler {
   async::Task<Step> Write(Claim* claim, Report report, std::string allocated);
   async::Task<Step> DropStamp(Claim claim);
   async::Task<Outcome> End(Claim claim);
+  void Answered(const std::string& key, Owner owner, std::optional<async::TimePoint> earlier);
   void Take(std::string_view body);
 
   Context& context_;

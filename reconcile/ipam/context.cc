@@ -69,20 +69,6 @@ std::optional<Json> WithReady(const std::string& conditions, const Report& repor
   return list;
 }
 
-Json PatchOf(const Identity& id) {
-  Json patch(jsoncons::json_object_arg);
-  patch["metadata"] = Json(jsoncons::json_object_arg);
-  patch["metadata"]["resourceVersion"] = id.version;
-  return patch;
-}
-
-Json FinalizersOf(const Identity& id, bool with_ours) {
-  Json list(jsoncons::json_array_arg);
-  for (const std::string& finalizer : id.other_finalizers) list.push_back(finalizer);
-  if (with_ours) list.push_back(kFinalizer);
-  return list;
-}
-
 Json ObjectFor(const kube::Resource& resource, const std::string& name,
                const kube::Resource& owner_kind, const Identity& owner) {
   Json reference(jsoncons::json_object_arg);
@@ -105,7 +91,5 @@ Json ObjectFor(const kube::Resource& resource, const std::string& name,
   object["spec"] = Json(jsoncons::json_object_arg);
   return object;
 }
-
-bool IsGone(const kube::Error& error) { return error.error_class == kube::ErrorClass::kNotFound; }
 
 }  // namespace berth::ipam

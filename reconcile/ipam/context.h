@@ -14,14 +14,18 @@
 #include "kube/leader_election.h"
 #include "reconcile/ipam/metrics.h"
 #include "reconcile/ipam/objects.h"
-#include "reconcile/ipam/overlay.h"
 #include "reconcile/ipam/space.h"
 #include "reconcile/runtime/controller.h"
+#include "reconcile/runtime/overlay.h"
 
 namespace berth::ipam {
 
 using Outcome = kube::Result<runtime::Requeue>;
 using Step = kube::Result<void>;
+using runtime::FinalizersOf;
+using runtime::IsGone;
+using runtime::Overlay;
+using runtime::PatchOf;
 
 // A write without an answer may still be carried out this long after it was sent: until it is given
 // up by the client, delivered, and given up by the server.
@@ -74,16 +78,8 @@ struct Report {
 std::optional<Json> WithReady(const std::string& conditions, const Report& report,
                               std::int64_t generation, async::WallTime now);
 
-// {"metadata": {"resourceVersion": version}}: a patch that fails if somebody else wrote since.
-Json PatchOf(const Identity& id);
-// The finalizers with or without ours.
-Json FinalizersOf(const Identity& id, bool with_ours);
-
 // An object that is made for another one, its owner, and goes when that is gone.
 Json ObjectFor(const kube::Resource& resource, const std::string& name,
                const kube::Resource& owner_kind, const Identity& owner);
-
-// Nothing to be done about an error that only says what was wanted: it is gone.
-bool IsGone(const kube::Error& error);
 
 }  // namespace berth::ipam

@@ -1,7 +1,6 @@
 #include "reconcile/ipam/objects.h"
 
 #include <algorithm>
-#include <chrono>
 #include <format>
 #include <sstream>
 
@@ -14,24 +13,6 @@ std::optional<int> Prefix(kube::JsonView view) {
   const auto number = view.Int();
   if (!number || *number < 0 || *number > 128) return std::nullopt;
   return static_cast<int>(*number);
-}
-
-// Of "2026-01-02T03:04:05Z"; 0 when it is none.
-std::int64_t UnixSeconds(std::string_view time) {
-  int year = 0;
-  unsigned month = 0;
-  unsigned day = 0;
-  int hour = 0;
-  int minute = 0;
-  int second = 0;
-  // NOLINTNEXTLINE(cert-err34-c): the count says whether all were numbers
-  if (std::sscanf(std::string(time).c_str(), "%d-%u-%uT%d:%d:%d", &year, &month, &day, &hour,
-                  &minute, &second) != 6) {
-    return 0;
-  }
-  const std::chrono::sys_days date = std::chrono::year(year) / std::chrono::month(month) / day;
-  return std::chrono::duration_cast<std::chrono::seconds>(date.time_since_epoch()).count() +
-         hour * 3600 + minute * 60 + second;
 }
 
 bool IsTrue(kube::JsonView annotation) { return annotation.StringOr("") == "true"; }
@@ -55,52 +36,11 @@ std::string Shortened(std::string name) {
 
 }  // namespace
 
-std::string KeyBeside(std::string_view key, std::string_view name) {
-  return std::string(key.substr(0, key.find('/') + 1)).append(name);
-}
-
-std::pair<std::string_view, std::string_view> SplitKey(std::string_view key) {
-  const auto slash = key.find('/');
-  return {key.substr(0, slash), key.substr(slash + 1)};
-}
-
-Identity Identity::From(kube::JsonView object) {
-  const kube::JsonView metadata = object["metadata"];
-  Identity id{.ns = Text(metadata["namespace"]),
-              .name = Text(metadata["name"]),
-              .uid = Text(metadata["uid"]),
-              .version = Text(metadata["resourceVersion"]),
-              .generation = metadata["generation"].Int().value_or(0),
-              .created = UnixSeconds(metadata["creationTimestamp"].StringOr("")),
-              .deleting = 0,
-              .finalizer = false,
-              .other_finalizers = {}};
-  if (const auto since = metadata["deletionTimestamp"].String()) {
-    id.deleting = std::max<std::int64_t>(UnixSeconds(*since), 1);
-  }
-  metadata["finalizers"].ForEachItem([&](kube::JsonView finalizer) {
-    if (finalizer.StringOr("") == kFinalizer) {
-      id.finalizer = true;
-    } else {
-      id.other_finalizers.push_back(Text(finalizer));
-    }
-  });
-  return id;
-}
-
-kube::ObjectReference Identity::Reference(const kube::Resource& resource) const {
-  return {.api_version = std::string(kApiVersion),
-          .kind = std::string(resource.kind),
-          .ns = ns,
-          .name = name,
-          .uid = uid};
-}
-
 kube::Result<Pool> Pool::From(kube::JsonView object) {
   const kube::JsonView spec = object["spec"];
   const kube::JsonView metadata = object["metadata"];
   Pool pool{
-      .id = Identity::From(object),
+      .id = Identity::From(object, kFinalizer),
       .cidr = Text(spec["cidr"]),
       .parent = Text(spec["parentRef"]),
       .strategy = Text(spec["strategy"]),
@@ -138,7 +78,7 @@ std::string_view Name(SubnetPhase phase) {
 kube::Result<Subnet> Subnet::From(kube::JsonView object) {
   const kube::JsonView spec = object["spec"];
   const kube::JsonView status = object["status"];
-  Subnet subnet{.id = Identity::From(object),
+  Subnet subnet{.id = Identity::From(object, kFinalizer),
                 .pool = Text(spec["poolRef"]),
                 .cidr = std::nullopt,
                 .cluster = Text(spec["clusterID"]),
@@ -160,7 +100,7 @@ kube::Result<Subnet> Subnet::From(kube::JsonView object) {
 kube::Result<Claim> Claim::From(kube::JsonView object) {
   const kube::JsonView spec = object["spec"];
   const kube::JsonView status = object["status"];
-  return Claim{.id = Identity::From(object),
+  return Claim{.id = Identity::From(object, kFinalizer),
                .pool = Text(spec["poolRef"]),
                .cluster = Text(spec["clusterID"]),
                .block_size = Prefix(spec["blockSize"]),
@@ -178,7 +118,7 @@ kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {
   const kube::JsonView spec = object["spec"];
   const kube::JsonView status = object["status"];
   return PoolClaim{
-      .id = Identity::From(object),
+      .id = Identity::From(object, kFinalizer),
       .parent = Text(spec["parentPoolRef"]),
       .block_size = Prefix(spec["desiredBlockSize"]).value_or(0),
       .allow_delete = IsTrue(object["metadata"]["annotations"][kAllowDeleteAnnotation]),

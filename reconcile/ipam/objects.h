@@ -9,9 +9,9 @@
 
 #include "kube/api.h"
 #include "kube/error.h"
-#include "kube/events.h"
 #include "kube/json_view.h"
 #include "reconcile/ipam/cidr.h"
+#include "reconcile/runtime/identity.h"
 
 // The four kinds of plexaubnet.io/v1alpha1: of each object what the reconcilers go by.
 namespace berth::ipam {
@@ -34,26 +34,9 @@ inline constexpr std::string_view kStampAnnotation = "ipam.plexaubnet.io/allocat
 // On a pool in use: its deletion is allowed, and takes its Subnets along.
 inline constexpr std::string_view kAllowDeleteAnnotation = "ipam.plexaubnet.io/allow-delete";
 
-struct Identity {
-  std::string ns;
-  std::string name;
-  std::string uid;
-  std::string version;
-  std::int64_t generation = 0;
-  std::int64_t created = 0;   // Unix seconds
-  std::int64_t deleting = 0;  // since when; 0 when it is not
-  bool finalizer = false;     // ours is among its finalizers
-  std::vector<std::string> other_finalizers;
-
-  static Identity From(kube::JsonView object);
-  std::string Key() const { return ns + "/" + name; }
-  kube::ObjectReference Reference(const kube::Resource& resource) const;
-};
-
-// The key of another object of the namespace that a key is in.
-std::string KeyBeside(std::string_view key, std::string_view name);
-// "ns/name" taken apart.
-std::pair<std::string_view, std::string_view> SplitKey(std::string_view key);
+using runtime::Identity;
+using runtime::KeyBeside;
+using runtime::SplitKey;
 
 struct Pool {
   Identity id;

@@ -78,6 +78,19 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
         std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
         kLookAgain);
   }
+  // The claim's word is not enough: its Subnet may be gone, and the block somebody else's.
+  const bool child =
+      context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", ChildPoolName(claim.id)));
+  const Owner owner = Fingerprint(block->id.uid);
+  const auto* held = context_.space.BindingOf(block->PoolKey(), block->cluster, owner);
+  if (!child && (!held || held->claim != owner || held->subnet == 0 ||
+                 held->block.ToString() != block->allocated)) {
+    std::string message = std::format("the Subnet of SubnetClaim {} is not there", block->id.name);
+    co_return co_await Tell(
+        std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
+        kLookAgain);
+  }
+  if (!child) on_making_(*block, held->block);
   if (auto made = co_await MakeChild(claim, block->allocated); !made) {
     co_return co_await Refused(std::move(claim), made.error());
   }
@@ -130,7 +143,7 @@ async::Task<kube::Result<Claim>> PoolClaimReconciler::BlockClaim(PoolClaim claim
 std::string PoolClaimReconciler::PoolBody(const PoolClaim& claim, const std::string& cidr) const {
   Json body = ObjectFor(kPools, ChildPoolName(claim.id), kPoolClaims, claim.id);
   body["metadata"]["labels"][kParentLabel] = claim.parent;
-  body["metadata"]["finalizers"] = FinalizersOf({}, true);
+  body["metadata"]["finalizers"] = FinalizersOf({}, kFinalizer);
   Json& spec = body["spec"];
   spec["cidr"] = cidr;
   spec["parentRef"] = claim.parent;
@@ -202,7 +215,7 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
   kube::JsonDocument document;
   const auto object = document.Parse(*read);
   if (!object) co_return std::unexpected(object.error());
-  const Identity id = Identity::From(*object);
+  const Identity id = Identity::From(*object, kFinalizer);
   if (id.deleting != 0) co_return false;
   const auto deleted = co_await context_.api.Delete(
       *resource, id.ns, id.name, {.uid = id.uid, .resource_version = {}, .call = {}});
@@ -227,7 +240,7 @@ async::Task<Step> PoolClaimReconciler::AllowDelete(PoolClaim claim) {
 
 async::Task<Step> PoolClaimReconciler::SetFinalizer(PoolClaim* claim, bool wanted) {
   Json patch = PatchOf(claim->id);
-  patch["metadata"]["finalizers"] = FinalizersOf(claim->id, wanted);
+  patch["metadata"]["finalizers"] = FinalizersOf(claim->id, wanted ? kFinalizer : "");
   const auto written = co_await context_.api.Patch(kPoolClaims, claim->id.ns, claim->id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!written) {

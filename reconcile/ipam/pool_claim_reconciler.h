@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "reconcile/ipam/context.h"
 
@@ -13,7 +15,10 @@ namespace berth::ipam {
 // Subnets; then the block's claim, and with it the parent's block.
 class PoolClaimReconciler {
  public:
-  explicit PoolClaimReconciler(Context& context) : context_(context) {}
+  // `on_making` is told before a pool is made of a claim's block.
+  PoolClaimReconciler(Context& context,
+                      std::function<void(const Claim& claim, const Cidr& block)> on_making)
+      : context_(context), on_making_(std::move(on_making)) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
@@ -32,6 +37,7 @@ class PoolClaimReconciler {
   std::string PoolBody(const PoolClaim& claim, const std::string& cidr) const;
 
   Context& context_;
+  const std::function<void(const Claim&, const Cidr&)> on_making_;
   // Until when something that was asked for on behalf of a claim may still come to be, by uid.
   std::map<std::string, async::TimePoint> settled_;
 };

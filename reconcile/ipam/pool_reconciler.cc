@@ -121,7 +121,7 @@ async::Task<Step> PoolReconciler::DropSubnets(std::string key) {
 
 async::Task<Step> PoolReconciler::SetFinalizer(Pool pool, bool wanted) {
   Json patch = PatchOf(pool.id);
-  patch["metadata"]["finalizers"] = FinalizersOf(pool.id, wanted);
+  patch["metadata"]["finalizers"] = FinalizersOf(pool.id, wanted ? kFinalizer : "");
   const auto written = co_await context_.api.Patch(kPools, pool.id.ns, pool.id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!written) {

@@ -470,7 +470,7 @@ const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view
   return other;
 }
 
-void Space::RemoveSubnet(const Subnet& subnet) {
+void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   const std::string pool = subnet.PoolKey();
   const std::string key = subnet.id.Key();
   const Owner owner = Fingerprint(subnet.id.uid);
@@ -489,6 +489,13 @@ void Space::RemoveSubnet(const Subnet& subnet) {
   if (!subnet.cidr || !state->space) return;
   const auto hold = state->space->At(*subnet.cidr);
   if (!hold || hold->use != Use::kSubnet || hold->owner != owner) return;
+  if (may_return) {
+    const Owner claim = Fingerprint(subnet.claim_uid);
+    state->space->Change(*subnet.cidr, Use::kReserved, claim);
+    pending_.insert_or_assign(claim, Pending{pool, *subnet.cidr, subnet.cluster});
+    bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{0, claim, *subnet.cidr});
+    return Changed(pool, *state);
+  }
   state->space->Release(*subnet.cidr);
   Freed(pool, *state, *subnet.cidr);
 }

@@ -75,7 +75,9 @@ class Space {
   void PutPool(const Pool& pool);
   void RemovePool(const std::string& key);
   void PutSubnet(const Subnet& subnet);
-  void RemoveSubnet(const Subnet& subnet);
+  // With `may_return` its block stays held for its claim, as after Assign: the Subnet may come
+  // again.
+  void RemoveSubnet(const Subnet& subnet, bool may_return = false);
 
   const PoolState* Find(const std::string& pool) const;
   const std::map<std::string, PoolState>& pools() const { return pools_; }

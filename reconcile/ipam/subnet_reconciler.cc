@@ -83,7 +83,7 @@ async::Task<Outcome> SubnetReconciler::End(Subnet subnet) {
     }
   }
   Json patch = PatchOf(subnet.id);
-  patch["metadata"]["finalizers"] = FinalizersOf(subnet.id, false);
+  patch["metadata"]["finalizers"] = FinalizersOf(subnet.id, "");
   const auto removed = co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!removed && !IsGone(removed.error())) co_return std::unexpected(removed.error());

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "kube/leader_election.h"
 #include "log/log.h"
 #include "reconcile/ipam/claim_reconciler.h"
 #include "reconcile/ipam/context.h"
@@ -29,8 +28,8 @@ constexpr auto kDrainPoll = 10ms;
 
 // The reconcilers and their queues: what only the leader has.
 struct Work {
-  // `fenced` is for what only a leader may write; events are nobody's allocation.
-  Work(async::Executor& executor, kube::Transport& fenced, kube::Transport& transport,
+  // Events are nobody's allocation, and not fenced.
+  Work(async::Executor& executor, runtime::Leadership& leadership, kube::Transport& transport,
        Caches& caches, Space& space, Metrics* metrics, const System::Options& options);
 
   runtime::Controller::Options Named(const char* name) const {
@@ -56,14 +55,15 @@ struct Work {
   async::Handle resync;
 };
 
-Work::Work(async::Executor& executor, kube::Transport& fenced, kube::Transport& transport,
+Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Transport& transport,
            Caches& caches, Space& space, Metrics* metrics, const System::Options& options)
     : registry(options.registry),
       events(executor, transport,
              {.controller = "berth.dev/ipam",
-              .instance = options.identity,
+              .instance = leadership.identity(),
               .registry = options.registry}),
-      context{executor, kube::Api(fenced), events, caches, space, metrics, options.stamp_key},
+      context{executor,         kube::Api(leadership.fenced()), events, caches, space, metrics,
+              options.stamp_key},
       subnet(context),
       claim(context,
             [this](const Subnet& made) {
@@ -74,7 +74,7 @@ Work::Work(async::Executor& executor, kube::Transport& fenced, kube::Transport& 
               context.space.PutSubnet(made);
             }),
       pool(context),
-      pool_claim(context),
+      pool_claim(context, [this](const Claim& of, const Cidr& block) { claim.Keep(of, block); }),
       subnets(executor, Named("Subnet"),
               [this](std::string key) { return subnet.Reconcile(std::move(key)); }),
       claims(executor, Named("CIDRAllocator"),
@@ -113,7 +113,8 @@ void Work::Resync() {
 }  // namespace
 
 struct System::Parts {
-  Parts(async::Executor& to_run, kube::Transport& to_use, Options given);
+  Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
+        Options given);
 
   void Listen();
   void ListenToPools();
@@ -121,6 +122,8 @@ struct System::Parts {
   void ListenToClaims();
   void Build();
   void Elected();
+  void Deposed();
+  async::Task<void> Drain();
   void BeginWhenFresh();
   void Requeue(const std::string& pool, Metrics::Trigger trigger);
   void OnFigures(const std::string& pool);
@@ -131,12 +134,11 @@ struct System::Parts {
 
   async::Executor& executor;
   kube::Transport& transport;
+  runtime::Leadership& leadership;
   const Options options;
   std::optional<Metrics> metrics;
   Caches caches;
   Space space;
-  kube::LeaderElector elector;
-  kube::FencedTransport fence;
   std::unique_ptr<Work> work;
   bool built = false;                         // the space has the caches' whole state
   bool may_work = false;                      // this replica leads
@@ -145,31 +147,22 @@ struct System::Parts {
   async::Handle expiry;
 };
 
-System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, Options given)
+System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
+                     Options given)
     : executor(to_run),
       transport(to_use),
+      leadership(to_join),
       options(std::move(given)),
       caches(to_run, transport),
       space(to_run, {.on_figures = [this](const std::string& pool) { OnFigures(pool); },
                      .on_room = [this](const std::string& pool) { OnRoom(pool); },
-                     .on_placement = [this](const std::string& subnet) { OnPlacement(subnet); }}),
-      elector(to_run, transport,
-              {.ns = options.lease_namespace,
-               .name = options.lease_name,
-               .identity = options.identity}),
-      fence(to_run, transport, elector) {
+                     .on_placement = [this](const std::string& subnet) { OnPlacement(subnet); }}) {
   if (options.registry) metrics.emplace(*options.registry);
   Listen();
   caches.Start();
-  elector.Start({.on_elected = [this] { Elected(); },
-                 .on_deposed =
-                     [this] {
-                       may_work = false;
-                       work.reset();
-                       if (metrics) metrics->ForgetAll();
-                       // What was given out and not written down is nobody's now.
-                       if (built) Build();
-                     }});
+  leadership.Join({.on_elected = [this] { Elected(); },
+                   .on_deposed = [this] { Deposed(); },
+                   .drain = [this] { return Drain(); }});
 }
 
 void System::Parts::Listen() {
@@ -268,7 +261,7 @@ void System::Parts::ListenToSubnets() {
            [this, seen, tell_claim](const std::string& key, const Subnet& last) {
              if (!built) return;
              seen(key, last);
-             space.RemoveSubnet(last);
+             space.RemoveSubnet(last, work && work->claim.MayReturn(last));
              Requeue(last.PoolKey(), Metrics::Trigger::kDelete);
              tell_claim(key, last);
            },
@@ -320,9 +313,33 @@ void System::Parts::ListenToClaims() {
 
 void System::Parts::Elected() {
   may_work = true;
-  // What the leader before wrote may not have come through the watches yet.
-  if (caches.synced()) caches.Refresh();
+  // What the leader before wrote may not have come through the watches yet, nor be in a first state
+  // that was asked for before this.
+  caches.Refresh();
   BeginWhenFresh();
+}
+
+void System::Parts::Deposed() {
+  may_work = false;
+  work.reset();
+  if (metrics) metrics->ForgetAll();
+  // What was given out and not written down is nobody's now.
+  if (built) Build();
+}
+
+// A write that is cut off could still be carried out, and the lease would have to be kept for as
+// long as that; so what is under way may end.
+async::Task<void> System::Parts::Drain() {
+  const auto deadline = executor.Now() + kDrainFor;
+  if (work) {
+    for (auto* controller : {&work->subnets, &work->claims, &work->pools, &work->pool_claims}) {
+      controller->Pause();
+    }
+  }
+  while (work && !work->Idle() && executor.Now() < deadline) {
+    co_await async::Sleep(executor, kDrainPoll);
+  }
+  work.reset();
 }
 
 void System::Parts::Build() {
@@ -343,7 +360,7 @@ void System::Parts::BeginWhenFresh() {
   if (!built) Build();
   if (!may_work || work || !caches.fresh()) return;
   Build();
-  work = std::make_unique<Work>(executor, fence, transport, caches, space,
+  work = std::make_unique<Work>(executor, leadership, transport, caches, space,
                                 metrics ? &*metrics : nullptr, options);
   work->Begin();
   log::Info("ipam at work", {{"pools", caches.pools.size()},
@@ -388,27 +405,11 @@ void System::Parts::ExpireReservations() {
   if (next) expiry = executor.RunAt(*next, [this] { ExpireReservations(); });
 }
 
-System::System(async::Executor& executor, kube::Transport& transport, Options options)
-    : parts_(std::make_unique<Parts>(executor, transport, std::move(options))) {}
+System::System(async::Executor& executor, kube::Transport& transport,
+               runtime::Leadership& leadership, Options options)
+    : parts_(std::make_unique<Parts>(executor, transport, leadership, std::move(options))) {}
 
 System::~System() = default;
-
-async::Task<void> System::Stop() {
-  // A write that is cut off could still be carried out, and the lease would have to be kept for as
-  // long as that; so what is under way may end.
-  const auto deadline = parts_->executor.Now() + kDrainFor;
-  if (parts_->work) {
-    for (auto* controller : {&parts_->work->subnets, &parts_->work->claims, &parts_->work->pools,
-                             &parts_->work->pool_claims}) {
-      controller->Pause();
-    }
-  }
-  while (parts_->work && !parts_->work->Idle() && parts_->executor.Now() < deadline) {
-    co_await async::Sleep(parts_->executor, kDrainPoll);
-  }
-  parts_->work.reset();
-  co_await parts_->elector.Release(parts_->fence.QuietAt());
-}
 
 bool System::synced() const { return parts_->built; }
 bool System::leading() const { return parts_->work != nullptr; }

@@ -15,6 +15,7 @@
 #include "reconcile/ipam/objects.h"
 #include "reconcile/ipam/space.h"
 #include "reconcile/runtime/controller.h"
+#include "reconcile/runtime/leadership.h"
 
 namespace berth::ipam {
 
@@ -23,20 +24,16 @@ namespace berth::ipam {
 class System {
  public:
   struct Options {
-    std::string lease_namespace = "default";
-    std::string lease_name = "berth";
-    std::string identity;                      // of this process and no other
     std::string stamp_key;                     // signs allocation stamps; the same for all replicas
     prometheus::Registry* registry = nullptr;  // for the metrics, none without one
   };
 
-  System(async::Executor& executor, kube::Transport& transport, Options options);
+  // Joins the leadership, which outlives it and has not started.
+  System(async::Executor& executor, kube::Transport& transport, runtime::Leadership& leadership,
+         Options options);
   ~System();
   System(const System&) = delete;
   System& operator=(const System&) = delete;
-
-  // Gives the lease back after an orderly end of the work.
-  async::Task<void> Stop();
 
   // The caches have the whole state: space() is to be relied on.
   bool synced() const;

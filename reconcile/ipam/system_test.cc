@@ -5,6 +5,7 @@
 
 #include <format>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,18 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
+struct Replica {
+  Replica(async::Executor& executor, kube::Transport& transport, std::string identity)
+      : leadership(executor, transport,
+                   {.ns = "default", .name = "berth", .identity = std::move(identity)}),
+        system(executor, transport, leadership, {.stamp_key = "key"}) {
+    leadership.Start();
+  }
+
+  runtime::Leadership leadership;
+  System system;
+};
+
 // The reconcilers on an API server in memory, without webhooks: what they must get right even where
 // nobody keeps users from writing nonsense.
 class SystemTest : public testing::Test {
@@ -34,11 +47,10 @@ class SystemTest : public testing::Test {
   }
 
   void Boot() {
-    system_.reset();
+    replica_.reset();
     ++life_;
-    system_ = std::make_unique<System>(
-        executor_, transport_,
-        System::Options{.identity = std::format("life {}", life_), .stamp_key = "key"});
+    replica_ = std::make_unique<Replica>(executor_, transport_, std::format("life {}", life_));
+    system_ = &replica_->system;
     for (int i = 0; i < 60 && !system_->leading(); ++i) executor_.Advance(1s);
     ASSERT_TRUE(system_->leading());
     executor_.Advance(1s);
@@ -134,7 +146,8 @@ class SystemTest : public testing::Test {
   kube::memory::Server server_{{.now = [this] { return executor_.WallNow(); },
                                 .random = [this] { return executor_.Random(); }}};
   kube::memory::LocalTransport transport_{executor_, server_};
-  std::unique_ptr<System> system_;
+  std::unique_ptr<Replica> replica_;
+  System* system_ = nullptr;
   int life_ = 0;
 };
 
@@ -398,6 +411,129 @@ TEST_F(SystemTest, ARestartInTheMiddleFindsEverythingAgain) {
     blocks.push_back(subnet["spec"]["cidr"].as<std::string>());
   EXPECT_THAT(blocks, testing::SizeIs(8));
   EXPECT_EQ(std::set(blocks.begin(), blocks.end()).size(), 8u);
+}
+
+// Keeps the state that the first watch of Subnets begins with until it is let go; what follows is
+// under way for ever.
+class HeldTransport : public kube::Transport {
+ public:
+  explicit HeldTransport(kube::Transport& inner) : inner_(inner) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    return inner_.Send(std::move(request), std::move(done));
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    if (seen_ || !request.path.contains("/subnets?")) {
+      return inner_.Watch(std::move(request), std::move(stream));
+    }
+    seen_ = true;
+    deliver_ = std::move(stream.on_lines);
+    auto watch = std::make_shared<async::Handle>(
+        inner_.Watch(std::move(request), {.on_lines =
+                                              [this](std::string_view lines) {
+                                                if (!held_.contains("initial-events-end"))
+                                                  held_ += lines;
+                                              },
+                                          .on_end = std::move(stream.on_end)}));
+    return async::Handle([this, watch] {
+      deliver_ = nullptr;
+      watch->Cancel();
+    });
+  }
+  void LetGo() {
+    if (deliver_) deliver_(held_);
+  }
+
+ private:
+  kube::Transport& inner_;
+  bool seen_ = false;
+  std::function<void(std::string_view)> deliver_;
+  std::string held_;
+};
+
+TEST_F(SystemTest, AFirstStateThatWasAskedForBeforeTheElectionIsNotEnough) {
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  HeldTransport held(transport_);
+  Replica standby(executor_, held, "standby");
+  executor_.Advance(1s);
+  Claim("before", "p", 30);
+  ASSERT_EQ(Allocated("before"), "10.0.0.0/30");
+  replica_.reset();
+  Claim("after", "p", 29);
+  for (int i = 0; i < 60 && !standby.system.leading(); ++i) executor_.Advance(1s);
+  held.LetGo();
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("after"), "10.0.0.8/29");
+}
+
+// Keeps the first request for a Subnet on its way: its sender hears nothing, and it arrives when
+// the test says so.
+class LateTransport : public kube::Transport {
+ public:
+  LateTransport(async::Executor& executor, kube::Transport& inner)
+      : executor_(executor), inner_(inner) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    if (late_ || request.method != kube::Method::kPost || !request.path.contains("/subnets?")) {
+      return inner_.Send(std::move(request), std::move(done));
+    }
+    late_ = std::move(request);
+    return executor_.RunAfter(1s, [done = std::move(done)] {
+      done(std::unexpected(kube::Error{kube::ErrorClass::kAmbiguous, {}, "no answer"}));
+    });
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    return inner_.Watch(std::move(request), std::move(stream));
+  }
+  void Arrive() {
+    arrived_ = inner_.Send(*late_, [](const auto&) {});
+  }
+
+ private:
+  async::Executor& executor_;
+  kube::Transport& inner_;
+  std::optional<kube::Request> late_;
+  async::Handle arrived_;
+};
+
+TEST_F(SystemTest, ABlockWhoseSubnetMayBeMadeAgainIsNotGivenToOthers) {
+  replica_.reset();
+  LateTransport late(executor_, transport_);
+  replica_ = std::make_unique<Replica>(executor_, late, "late");
+  for (int i = 0; i < 60 && !replica_->system.leading(); ++i) executor_.Advance(1s);
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  Claim("a", "p", 28);
+  executor_.Advance(2s);
+  ASSERT_EQ(Allocated("a"), "10.0.0.0/28") << "by the second request";
+  Claim("b", "p", 30);
+  ASSERT_EQ(Phase("b"), "Error");
+  Delete("subnets", SubnetName("p", *Cidr::Parse("10.0.0.0/28")));
+  late.Arrive();
+  executor_.Advance(5s);
+  EXPECT_EQ(Phase("a"), "Bound");
+  EXPECT_EQ(Phase("b"), "Error");
+  EXPECT_THAT(List("subnets"), testing::SizeIs(1));
+}
+
+TEST_F(SystemTest, APoolIsNotMadeOfABlockThatItsClaimHasLost) {
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  replica_.reset();
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":29)");
+  Identity id;
+  id.name = "pc";
+  id.uid = Get("subnetpoolclaims", "pc")["metadata"]["uid"].as<std::string>();
+  // Bound, and its Subnet was deleted while nobody led.
+  const std::string name = ChildClaimName(id);
+  Claim(name, "p", 29, ChildPoolName(id));
+  const auto told = Send(kube::Method::kPatch, Path("subnetclaims", name) + "/status",
+                         R"({"status":{"phase":"Bound","allocatedCIDR":"10.0.0.0/29"}})",
+                         "application/merge-patch+json");
+  ASSERT_EQ(told.code, 200) << told.body;
+  Claim("other", "p", 28);
+  Boot();
+  executor_.Advance(10s);
+  ASSERT_EQ(Allocated("other"), "10.0.0.0/28");
+  EXPECT_EQ(Send(kube::Method::kGet, Path("subnetpools", ChildPoolName(id))).code, 404);
 }
 
 TEST_F(SystemTest, AStampedBlockIsTheClaims) {

@@ -10,7 +10,7 @@
 #include "async/executor.h"
 #include "kube/informer.h"
 
-namespace berth::ipam {
+namespace berth::runtime {
 
 // Whether a version is older than another; versions of one resource are comparable numbers.
 inline bool IsOlder(std::string_view version, std::string_view than) {
@@ -84,4 +84,4 @@ class Overlay {
   std::unordered_map<std::string, Noted> noted_;
 };
 
-}  // namespace berth::ipam
+}  // namespace berth::runtime
