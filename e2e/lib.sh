@@ -53,7 +53,8 @@ running() {
 
 stopped() { ! running "$@"; }
 
-# stop DIR NAME [SECONDS]: asks NAME to end, ends it when it did not within SECONDS.
+# stop DIR NAME [SECONDS]: asks NAME to end, ends it when it did not within SECONDS. Its exit status is there then: written later it would be
+# taken for that of who is started next under the name.
 stop() {
   local dir=$1 name=$2 pid
   if running "$dir" "$name"; then
@@ -63,6 +64,7 @@ stop() {
       printf '%s did not end on SIGTERM, killed\n' "$name" >&2
       kill -KILL "$pid" 2>/dev/null || :
     fi
+    eventually 5 test -f "$dir/run/$name.exit"
   fi
   rm -f "$dir/run/$name.pid"
 }
