@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulate/cache.h"
+#include "simulate/eip.h"
 #include "simulate/ipam.h"
 #include "simulate/leadership.h"
 #include "simulate/toy.h"
@@ -42,6 +43,9 @@ const std::vector<Simulation>& Simulations() {
       {"ipam",
        "pools, Subnets, claims and pool claims",
        {{"", [](std::uint64_t) { return std::make_unique<Ipam>(); }}}},
+      {"eip",
+       "elastic IPs on a simulated Alibaba Cloud",
+       {{"", [](std::uint64_t seed) { return std::make_unique<Eip>(seed); }}}},
       {"leadership",
        "three replicas of which only the leader may write",
        {LeadershipVariant(true)}},

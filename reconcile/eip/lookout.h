@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "async/executor.h"
+#include "async/task.h"
+#include "cloud/vpc.h"
+
+namespace berth::eip {
+
+// Asks the cloud for addresses, many at once: what is asked for within a moment goes out as one
+// call, of at most Vpc::kMostIds. So a resync of n addresses costs n / kMostIds calls. On the
+// executor's thread.
+class Lookout {
+ public:
+  using Seen = Result<std::optional<cloud::Eip>>;
+  static constexpr async::Duration kMoment = std::chrono::milliseconds(50);
+
+  // `vpc` outlives the lookout, and that the tasks it gave.
+  Lookout(async::Executor& executor, cloud::Vpc& vpc) : executor_(executor), vpc_(vpc) {}
+
+  // The address as the cloud has it now; none when it does not tell of it.
+  async::Task<Seen> See(std::string id);
+
+ private:
+  struct Waiter {
+    std::string id;
+    std::function<void(Seen)> done;  // gone when nobody waits any more
+  };
+  using Waiters = std::vector<std::shared_ptr<Waiter>>;
+
+  void Send();
+  async::Task<void> Ask(Waiters waiters);
+
+  async::Executor& executor_;
+  cloud::Vpc& vpc_;
+  Waiters waiting_;
+  async::Handle timer_;
+  std::list<async::Running> calls_;
+};
+
+}  // namespace berth::eip

@@ -1,0 +1,148 @@
+#include "reconcile/eip/objects.h"
+
+#include <charconv>
+#include <format>
+#include <ranges>
+
+namespace berth::eip {
+namespace {
+
+std::string Text(kube::JsonView view) { return std::string(view.StringOr("")); }
+
+cloud::Tags TagsOf(kube::JsonView view) {
+  cloud::Tags tags;
+  view.ForEach([&](std::string_view key, kube::JsonView value) {
+    tags.emplace(std::string(key), Text(value));
+  });
+  return tags;
+}
+
+// A request's texts under the names that the object's spec has for them.
+template <typename Request, typename Visit>
+void ForEachText(Request& request, Visit&& visit) {
+  visit("bandwidth", request.bandwidth);
+  visit("isp", request.isp);
+  visit("internetChargeType", request.internet_charge_type);
+  visit("instanceChargeType", request.instance_charge_type);
+  visit("publicIPAddressPoolID", request.public_ip_address_pool_id);
+  visit("resourceGroupID", request.resource_group_id);
+  visit("name", request.name);
+  visit("description", request.description);
+  visit("pricingCycle", request.pricing_cycle);
+}
+
+constexpr const char* kProtection = "securityProtectionTypes";
+constexpr const char* kPeriod = "period";
+constexpr const char* kAutoPay = "autoPay";
+
+Attempt AttemptFrom(kube::JsonView view) {
+  Attempt attempt{.number = view["number"].Int().value_or(0), .request = {}};
+  attempt.request.client_token = Text(view["clientToken"]);
+  const kube::JsonView request = view["request"];
+  ForEachText(attempt.request,
+              [&](const char* name, std::string& text) { text = Text(request[name]); });
+  for (const auto part : std::views::split(request[kProtection].StringOr(""), ',')) {
+    if (part.begin() != part.end()) {
+      attempt.request.security_protection_types.emplace_back(part.begin(), part.end());
+    }
+  }
+  const std::string_view period = request[kPeriod].StringOr("");
+  std::from_chars(period.data(), period.data() + period.size(), attempt.request.period);
+  attempt.request.auto_pay = request[kAutoPay].StringOr("") == "true";
+  return attempt;
+}
+
+}  // namespace
+
+Spec Spec::From(kube::JsonView spec) {
+  Spec result{.allocation_id = Text(spec["allocationID"]),
+              .bandwidth = Text(spec["bandwidth"]),
+              .isp = Text(spec["isp"]),
+              .pool = Text(spec["publicIPAddressPoolID"]),
+              .resource_group = Text(spec["resourceGroupID"]),
+              .name = Text(spec["name"]),
+              .description = Text(spec["description"]),
+              .package = Text(spec["bandwidthPackageID"]),
+              .internet_charge_type = Text(spec["internetChargeType"]),
+              .instance_charge_type = Text(spec["instanceChargeType"]),
+              .period = static_cast<int>(spec["period"].Int().value_or(0)),
+              .pricing_cycle = Text(spec["pricingCycle"]),
+              .auto_pay = spec["autoPay"].Bool().value_or(true),
+              .protection = {},
+              .tags = TagsOf(spec["tags"])};
+  spec["securityProtectionTypes"].ForEachItem(
+      [&](kube::JsonView type) { result.protection.push_back(Text(type)); });
+  const std::string_view release = spec["releaseStrategy"].StringOr("");
+  if (release == "Never") result.release = ReleaseStrategy::kNever;
+  if (release == "OnDelete") result.release = ReleaseStrategy::kOnDelete;
+  return result;
+}
+
+Json Attempt::ToJson() const {
+  Json texts(jsoncons::json_object_arg);
+  ForEachText(request, [&](const char* name, const std::string& text) {
+    if (!text.empty()) texts[name] = text;
+  });
+  std::string protection;
+  for (const std::string& type : request.security_protection_types) {
+    protection += (protection.empty() ? "" : ",") + type;
+  }
+  if (!protection.empty()) texts[kProtection] = protection;
+  if (request.period > 0) {
+    texts[kPeriod] = std::to_string(request.period);
+    texts[kAutoPay] = request.auto_pay ? "true" : "false";
+  }
+  Json json(jsoncons::json_object_arg);
+  json["number"] = number;
+  json["clientToken"] = Json::null();
+  json["request"] = Json::null();
+  if (*this) {
+    json["clientToken"] = request.client_token;
+    json["request"] = std::move(texts);
+  }
+  return json;
+}
+
+std::string ClientToken(std::string_view uid, std::int64_t number) {
+  return std::format("berth-{}-{}", uid, number);  // a uid has 36 characters, a token at most 64
+}
+
+kube::Result<Object> Object::From(kube::JsonView object) {
+  const kube::JsonView annotations = object["metadata"]["annotations"];
+  const kube::JsonView status = object["status"];
+  Object result{.id = Identity::From(object, kFinalizer),
+                .spec = Spec::From(object["spec"]),
+                .on_lost = Text(annotations[kOnLostAnnotation]),
+                .on_stuck = Text(annotations[kOnStuckAnnotation]),
+                .allocation_id = Text(status["allocationID"]),
+                .origin = Origin::kUnknown,
+                .attempt = AttemptFrom(status["attempt"]),
+                .applied_tags = TagsOf(status["tags"]),
+                .status = status.ToJson()};
+  const std::string_view origin = status["origin"].StringOr("");
+  if (origin == "Created") result.origin = Origin::kCreated;
+  if (origin == "Imported") result.origin = Origin::kImported;
+  return result;
+}
+
+Attempt Object::NextAttempt() const {
+  Attempt next{.number = attempt.number + 1,
+               .request = {.client_token = ClientToken(id.uid, attempt.number + 1),
+                           .bandwidth = spec.bandwidth,
+                           .isp = spec.isp,
+                           .internet_charge_type = spec.internet_charge_type,
+                           .instance_charge_type = spec.instance_charge_type,
+                           .public_ip_address_pool_id = spec.pool,
+                           .resource_group_id = spec.resource_group,
+                           .name = spec.name,
+                           .description = spec.description,
+                           .security_protection_types = spec.protection}};
+  if (spec.PrePaid()) {
+    next.request.period = spec.period > 0 ? spec.period : 1;
+    next.request.pricing_cycle = spec.pricing_cycle.empty() ? "Month" : spec.pricing_cycle;
+    next.request.auto_pay = spec.auto_pay;
+  }
+  return next;
+}
+
+}  // namespace berth::eip

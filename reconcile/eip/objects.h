@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cloud/vpc.h"
+#include "kube/api.h"
+#include "kube/json.h"
+#include "kube/json_view.h"
+#include "reconcile/runtime/identity.h"
+
+// eip.alibabacloud.com/v1alpha1, kind EIP: what the reconciler goes by.
+namespace berth::eip {
+
+using runtime::Identity;
+
+inline constexpr kube::Resource kEips{"eip.alibabacloud.com", "v1alpha1", "eips", "EIP", false};
+
+inline constexpr std::string_view kFinalizer = "eip.alibabacloud.com/finalizer";
+// What to do about an address that is lost: "reallocate".
+inline constexpr std::string_view kOnLostAnnotation = "eip.alibabacloud.com/on-lost";
+// What to do about an address that cannot be released: "abandon" it, or "unassociate" it first.
+inline constexpr std::string_view kOnStuckAnnotation = "eip.alibabacloud.com/on-stuck";
+// On an address that Berth allocated: the uid of its object.
+inline constexpr std::string_view kOwnerTag = "berth.dev/eip-uid";
+
+enum class Origin : std::uint8_t { kUnknown, kCreated, kImported };
+enum class ReleaseStrategy : std::uint8_t { kUnset, kNever, kOnDelete };
+
+struct Spec {
+  std::string allocation_id;
+  std::string bandwidth;
+  std::string isp;
+  std::string pool;  // publicIPAddressPoolID
+  std::string resource_group;
+  std::string name;
+  std::string description;
+  std::string package;  // bandwidthPackageID
+  std::string internet_charge_type;
+  std::string instance_charge_type;
+  int period = 0;
+  std::string pricing_cycle;
+  bool auto_pay = true;
+  std::vector<std::string> protection;
+  cloud::Tags tags;
+  ReleaseStrategy release = ReleaseStrategy::kUnset;
+
+  static Spec From(kube::JsonView spec);
+  bool PrePaid() const { return instance_charge_type == "PrePaid"; }
+};
+
+// An allocation that was begun. All its repetitions ask for the same with the same token, whatever
+// has become of the spec since: what differs is repaired once the address is there.
+struct Attempt {
+  std::int64_t number = 0;    // of this one or, when the cloud has refused it, of the last
+  cloud::EipRequest request;  // without a token there is none
+
+  explicit operator bool() const { return !request.client_token.empty(); }
+  Json ToJson() const;
+};
+
+// Of uid and number alone, so that it is the same whoever writes it.
+std::string ClientToken(std::string_view uid, std::int64_t number);
+
+struct Object {
+  Identity id;
+  Spec spec;
+  std::string on_lost;
+  std::string on_stuck;
+  // Of its status.
+  std::string allocation_id;
+  Origin origin = Origin::kUnknown;
+  Attempt attempt;
+  cloud::Tags applied_tags;  // those of the spec that we have put on the address
+  std::string status;        // JSON; as it is written now
+
+  static kube::Result<Object> From(kube::JsonView object);
+
+  // Which address it says is its own, in either place.
+  const std::string& ClaimedId() const {
+    return allocation_id.empty() ? spec.allocation_id : allocation_id;
+  }
+  // Whether the address goes with the object.
+  bool Releases() const {
+    return spec.release == ReleaseStrategy::kOnDelete ||
+           (spec.release == ReleaseStrategy::kUnset && origin == Origin::kCreated);
+  }
+  Attempt NextAttempt() const;
+};
+
+}  // namespace berth::eip

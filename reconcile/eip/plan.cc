@@ -1,0 +1,208 @@
+#include "reconcile/eip/plan.h"
+
+#include <format>
+
+namespace berth::eip {
+namespace {
+
+using namespace step;
+
+// In a state that the cloud leaves by itself.
+bool IsPassing(const cloud::Eip& eip) {
+  return eip.status == "Associating" || eip.status == "Unassociating";
+}
+
+bool IsJoining(const cloud::Eip& eip) {
+  return !eip.bandwidth_package_id.empty() && !eip.bandwidth_package_status.empty() &&
+         eip.bandwidth_package_status != "BINDED";
+}
+
+// Another object's, by its tag.
+bool IsForeign(const Object& object, const cloud::Eip& eip) {
+  const auto owner = eip.tags.find(std::string(kOwnerTag));
+  return owner != eip.tags.end() && owner->second != object.id.uid;
+}
+
+Wait Passing(const cloud::Eip& eip, std::string reason) {
+  return {std::move(reason), std::format("{} is {} in the cloud", eip.allocation_id, eip.status),
+          true};
+}
+
+Wait Stuck(std::string message) {
+  return {"Deleting", std::format("{}; {}: abandon lets the object go and leaves the address",
+                                  message, kOnStuckAnnotation)};
+}
+
+Step Kept(const Object& object) {
+  return Finish{"Skipped", std::format("{} is kept: {}", object.allocation_id,
+                                       object.spec.release == ReleaseStrategy::kNever
+                                           ? "releaseStrategy is Never"
+                                           : "it was imported, and releaseStrategy is not set")};
+}
+
+// The cloud is asked to release it even when it is not to be seen: a young address may not be yet,
+// and only the cloud's word that there is no such address is proof.
+Step DecideRelease(const Object& object, const Sight& sight) {
+  if (!sight.asked) return Look{};
+  if (!sight.eip) return step::Release{};
+  const cloud::Eip& eip = *sight.eip;
+  if (IsForeign(object, eip)) {
+    return Finish{"Skipped", std::format("{} is kept: its tag {} names another object",
+                                         eip.allocation_id, kOwnerTag)};
+  }
+  if (IsPassing(eip) || eip.status == "Releasing") return Passing(eip, "Deleting");
+  if (eip.service_managed) return Stuck("another product of the cloud manages it");
+  if (eip.instance_charge_type == "PrePaid") {
+    return Stuck("it is PrePaid: the cloud releases it when its time is over");
+  }
+  if (eip.deletion_protection) return Stuck("it is protected against deletion in the cloud");
+  if (eip.status == "InUse") {
+    if (object.on_stuck == "unassociate") return Unassociate{};
+    return Stuck(std::format("it is in use by {} {}, and not taken off unless {} is unassociate",
+                             eip.instance_type, eip.instance_id, kOnStuckAnnotation));
+  }
+  if (IsJoining(eip)) {
+    return Wait{
+        "Deleting",
+        std::format("its package {} is {}", eip.bandwidth_package_id, eip.bandwidth_package_status),
+        true};
+  }
+  if (!eip.bandwidth_package_id.empty()) return Leave{eip.bandwidth_package_id};
+  return step::Release{};
+}
+
+Step DecideEnd(const Object& object, const Sight& sight) {
+  if (!object.id.finalizer) return Nothing{};
+  if (object.on_stuck == "abandon") {
+    return Finish{"Skipped", std::format("{} is left in the cloud, as {} asks", object.ClaimedId(),
+                                         kOnStuckAnnotation)};
+  }
+  if (!object.allocation_id.empty()) {
+    if (!object.Releases()) return Kept(object);
+    if (!sight.taken_by.empty()) {
+      return Finish{"Skipped",
+                    std::format("{} is kept: it is {}'s", object.allocation_id, sight.taken_by)};
+    }
+    return DecideRelease(object, sight);
+  }
+  // An attempt may have succeeded without anybody knowing.
+  if (!object.attempt || sight.fresh_attempt) return Finish{"Released", "nothing was allocated"};
+  if (!sight.asked) return Find{};
+  return Allocate{};
+}
+
+Step DecideImport(const Object& object, const Sight& sight) {
+  const std::string& id = object.spec.allocation_id;
+  if (!sight.taken_by.empty()) {
+    return Wait{"InvalidConfig", std::format("{} is {}'s already", id, sight.taken_by)};
+  }
+  if (!sight.asked) return Look{};
+  if (!sight.eip) {
+    return Wait{"Lost", std::format("there is no {} in this region of this account", id)};
+  }
+  if (IsForeign(object, *sight.eip)) {
+    return Wait{
+        "InvalidConfig",
+        std::format("{} was allocated for another object: its tag {} names it", id, kOwnerTag)};
+  }
+  return Import{sight.eip->address};
+}
+
+Step DecideLost(const Object& object, const Sight& sight) {
+  if (!sight.vanished) {
+    return Wait{"Progressing",
+                std::format("{} is not to be seen in the cloud yet", object.allocation_id), true};
+  }
+  if (object.origin == Origin::kCreated && object.on_lost == "reallocate") {
+    return Begin{object.NextAttempt()};
+  }
+  return Wait{"Lost",
+              std::format("{} is gone from the cloud, and not by our doing{}", object.allocation_id,
+                          object.origin == Origin::kCreated
+                              ? std::format("; {}: reallocate gets another one", kOnLostAnnotation)
+                              : "")};
+}
+
+// What the cloud has and the spec wants otherwise.
+Step DecideRepair(const Object& object, const cloud::Eip& eip) {
+  const Spec& spec = object.spec;
+  cloud::Tags tags;
+  for (const auto& [key, value] : WantedTags(object)) {
+    const auto found = eip.tags.find(key);
+    if (found == eip.tags.end() || found->second != value) tags.emplace(key, value);
+  }
+  if (!tags.empty()) return Tag{std::move(tags)};
+  std::vector<std::string> stale;
+  for (const auto& [key, value] : object.applied_tags) {
+    const auto found = eip.tags.find(key);
+    if (!spec.tags.contains(key) && found != eip.tags.end() && found->second == value) {
+      stale.push_back(key);
+    }
+  }
+  if (!stale.empty()) return Untag{std::move(stale)};
+
+  cloud::EipChange change;
+  if (!spec.name.empty() && spec.name != eip.name) change.name = spec.name;
+  if (!spec.description.empty() && spec.description != eip.description) {
+    change.description = spec.description;
+  }
+  // In a package its own bandwidth does nothing, and cannot be changed.
+  const bool in_package = !eip.bandwidth_package_id.empty();
+  if (!in_package && !spec.bandwidth.empty() && spec.bandwidth != eip.bandwidth) {
+    change.bandwidth = spec.bandwidth;
+  }
+  if (change.name || change.description || change.bandwidth) {
+    if (IsPassing(eip)) return Passing(eip, "Updating");
+    return Modify{std::move(change)};
+  }
+  if (!spec.resource_group.empty() && spec.resource_group != eip.resource_group_id) return Move{};
+  if (IsJoining(eip)) {
+    return Wait{
+        "Updating",
+        std::format("its package {} is {}", eip.bandwidth_package_id, eip.bandwidth_package_status),
+        true};
+  }
+  // Without a word in the spec the package of an imported address is not ours to leave.
+  const bool minds = !spec.package.empty() || object.origin == Origin::kCreated;
+  if (minds && spec.package != eip.bandwidth_package_id) {
+    if (IsPassing(eip)) return Passing(eip, "Updating");
+    if (in_package) return Leave{eip.bandwidth_package_id};
+    return Join{};
+  }
+  return Nothing{};
+}
+
+}  // namespace
+
+cloud::Tags WantedTags(const Object& object) {
+  cloud::Tags tags = object.spec.tags;
+  if (object.origin == Origin::kCreated) tags.emplace(kOwnerTag, object.id.uid);
+  return tags;
+}
+
+Step Decide(const Object& object, const Sight& sight) {
+  if (object.id.deleting != 0) return DecideEnd(object, sight);
+  if (!object.id.finalizer) return AddFinalizer{};
+  if (object.allocation_id.empty()) {
+    if (!object.attempt) {
+      if (!object.spec.allocation_id.empty()) return DecideImport(object, sight);
+      return Begin{object.NextAttempt()};
+    }
+    if (!sight.fresh_attempt && !sight.asked) return Find{};
+    return Allocate{};
+  }
+  if (!sight.taken_by.empty()) {
+    return Wait{"InvalidConfig",
+                std::format("{} is {}'s already", object.allocation_id, sight.taken_by)};
+  }
+  if (object.spec.allocation_id.empty() ||
+      (object.origin == Origin::kCreated && object.spec.allocation_id != object.allocation_id)) {
+    return WriteSpec{};
+  }
+  if (!sight.asked) return Look{};
+  if (!sight.eip) return DecideLost(object, sight);
+  if (sight.eip->status == "Releasing") return Passing(*sight.eip, "Lost");
+  return DecideRepair(object, *sight.eip);
+}
+
+}  // namespace berth::eip

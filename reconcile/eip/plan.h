@@ -1,0 +1,78 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "cloud/vpc.h"
+#include "reconcile/eip/objects.h"
+
+namespace berth::eip {
+
+// What is known of an object's address besides what its status says.
+struct Sight {
+  bool asked = false;             // the cloud was asked in this pass
+  std::optional<cloud::Eip> eip;  // then: none when it is not to be seen
+  bool vanished = false;          // and has not been for long enough to believe it
+  std::string taken_by;           // another object, the older one, has this address
+  bool fresh_attempt = false;     // the attempt was written by us, and nobody was asked yet
+};
+
+// The one next step for an object. Each can be interrupted by a crash after it, and found again
+// from the object and the cloud alone: the finalizer before anything, the attempt before the cloud
+// is asked, the address in status before anything is done to it.
+namespace step {
+struct Nothing {};  // it is as it should be, or gone
+struct Look {};     // ask the cloud for the address
+struct AddFinalizer {};
+struct Begin {
+  Attempt attempt;  // to be written down
+};
+struct Find {};      // by its owner's tag: the attempt may have succeeded before
+struct Allocate {};  // as the attempt says
+// Write down that the address of the spec is ours to look after.
+struct Import {
+  std::string address;
+};
+struct WriteSpec {};  // spec.allocationID
+struct Tag {
+  cloud::Tags tags;
+};
+struct Untag {
+  std::vector<std::string> keys;
+};
+struct Modify {
+  cloud::EipChange change;
+};
+struct Move {};  // to the resource group of the spec
+struct Join {};  // the package of the spec
+struct Leave {
+  std::string package;  // that it is in
+};
+struct Unassociate {};
+struct Release {};
+struct Finish {
+  std::string reason;  // of the event that tells how it ended
+  std::string message;
+};
+// Nothing can be done now. The cloud is at work (then soon again), or somebody else must act.
+struct Wait {
+  std::string reason;  // of the condition
+  std::string message;
+  bool soon = false;
+};
+}  // namespace step
+
+using Step = std::variant<step::Nothing, step::Look, step::AddFinalizer, step::Begin, step::Find,
+                          step::Allocate, step::Import, step::WriteSpec, step::Tag, step::Untag,
+                          step::Modify, step::Move, step::Join, step::Leave, step::Unassociate,
+                          step::Release, step::Finish, step::Wait>;
+
+// Plain: no clock, no I/O. O(tags).
+Step Decide(const Object& object, const Sight& sight);
+
+// The tags an address of the object must have: those of the spec, and the owner's.
+cloud::Tags WantedTags(const Object& object);
+
+}  // namespace berth::eip

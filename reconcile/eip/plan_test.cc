@@ -1,0 +1,234 @@
+#include "reconcile/eip/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace berth::eip {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+// An object that was allocated long ago and is as it should be, and its address.
+Object Settled() {
+  Object object;
+  object.id = {.name = "web", .uid = "u1", .generation = 2, .finalizer = true};
+  object.spec.allocation_id = "eip-1";
+  object.allocation_id = "eip-1";
+  object.origin = Origin::kCreated;
+  object.attempt = {.number = 1, .request = {.client_token = ClientToken("u1", 1)}};
+  return object;
+}
+
+Object Deleted() {
+  Object object = Settled();
+  object.id.deleting = 1;
+  return object;
+}
+
+Sight Seen(cloud::Eip eip = {}) {
+  eip.allocation_id = "eip-1";
+  if (eip.status.empty()) eip.status = "Available";
+  if (eip.tags.empty()) eip.tags.emplace(kOwnerTag, "u1");
+  return {.asked = true, .eip = std::move(eip)};
+}
+
+template <typename T>
+bool Is(const Step& step) {
+  return std::holds_alternative<T>(step);
+}
+template <typename T>
+T As(const Step& step) {
+  const T* found = std::get_if<T>(&step);
+  EXPECT_TRUE(found) << "another step: " << step.index();
+  return found ? *found : T{};
+}
+
+TEST(PlanTest, WhatIsAsItShouldBeIsLeftAlone) {
+  EXPECT_TRUE(Is<step::Look>(Decide(Settled(), {})));
+  EXPECT_TRUE(Is<step::Nothing>(Decide(Settled(), Seen())));
+}
+
+// The order that leaks nothing: finalizer, attempt, cloud, status, spec.
+TEST(PlanTest, AnAddressIsAllocatedInTheOrderThatLeaksNothing) {
+  Object object;
+  object.id = {.name = "web", .uid = "u1"};
+  object.spec.bandwidth = "5";
+  EXPECT_TRUE(Is<step::AddFinalizer>(Decide(object, {})));
+  object.id.finalizer = true;
+  const auto begin = As<step::Begin>(Decide(object, {}));
+  EXPECT_EQ(begin.attempt.request.client_token, "berth-u1-1");
+  EXPECT_EQ(begin.attempt.request.bandwidth, "5");
+  object.attempt = begin.attempt;
+  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.fresh_attempt = true})));
+  object.allocation_id = "eip-1";
+  object.origin = Origin::kCreated;
+  EXPECT_TRUE(Is<step::WriteSpec>(Decide(object, {})));
+  object.spec.allocation_id = "eip-1";
+  EXPECT_TRUE(Is<step::Look>(Decide(object, {})));
+  Sight sight = Seen({.bandwidth = "5", .tags = {{"a", "b"}}});
+  EXPECT_THAT(As<step::Tag>(Decide(object, sight)).tags, ElementsAre(Pair(kOwnerTag, "u1")));
+}
+
+TEST(PlanTest, AnAttemptOfUnknownOutcomeIsLookedForBeforeItIsRepeated) {
+  Object object = Settled();
+  object.allocation_id.clear();
+  object.spec.allocation_id.clear();
+  EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
+  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.asked = true})));
+}
+
+TEST(PlanTest, ADeletedObjectWithAnAttemptOfUnknownOutcomeLearnsItFirst) {
+  Object object = Deleted();
+  object.allocation_id.clear();
+  EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
+  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.asked = true})));
+  // Nobody has been asked yet: there is nothing to learn.
+  EXPECT_TRUE(Is<step::Finish>(Decide(object, {.fresh_attempt = true})));
+  object.attempt = {};
+  EXPECT_TRUE(Is<step::Finish>(Decide(object, {})));
+}
+
+TEST(PlanTest, FlawAnImportIsKeptUnlessItsReleaseWasAskedFor) {
+  Object object = Deleted();
+  object.origin = Origin::kImported;
+  EXPECT_EQ(As<step::Finish>(Decide(object, Seen())).reason, "Skipped");
+  object.spec.release = ReleaseStrategy::kOnDelete;
+  EXPECT_TRUE(Is<step::Release>(Decide(object, Seen())));
+  object = Deleted();
+  object.spec.release = ReleaseStrategy::kNever;
+  EXPECT_EQ(As<step::Finish>(Decide(object, Seen())).reason, "Skipped");
+}
+
+TEST(PlanTest, FlawTwoObjectsCannotImportOneAddress) {
+  Object object = Settled();
+  object.allocation_id.clear();
+  object.attempt = {};
+  EXPECT_EQ(As<step::Wait>(Decide(object, {.taken_by = "other"})).reason, "InvalidConfig");
+  // Nor one that was allocated for another object, in whichever cluster.
+  EXPECT_EQ(As<step::Wait>(Decide(object, Seen({.tags = {{std::string(kOwnerTag), "u2"}}}))).reason,
+            "InvalidConfig");
+  EXPECT_TRUE(Is<step::Import>(Decide(object, Seen({.tags = {{"a", "b"}}}))));
+}
+
+TEST(PlanTest, AnAddressOfAnotherIsNeverReleased) {
+  EXPECT_EQ(
+      As<step::Finish>(Decide(Deleted(), Seen({.tags = {{std::string(kOwnerTag), "u2"}}}))).reason,
+      "Skipped");
+  Sight sight = Seen();
+  sight.taken_by = "other";
+  EXPECT_EQ(As<step::Finish>(Decide(Deleted(), sight)).reason, "Skipped");
+}
+
+TEST(PlanTest, FlawAnEditedAllocationIdDoesNotOrphanTheAddress) {
+  Object object = Settled();
+  object.spec.allocation_id = "eip-2";
+  EXPECT_TRUE(Is<step::WriteSpec>(Decide(object, {})));
+}
+
+TEST(PlanTest, FlawAnAddressThatIsGoneIsSaidToBeLost) {
+  Object object = Settled();
+  Sight sight{.asked = true};
+  EXPECT_TRUE(As<step::Wait>(Decide(object, sight)).soon) << "a young one may not be seen yet";
+  sight.vanished = true;
+  EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "Lost");
+  object.on_lost = "reallocate";
+  EXPECT_EQ(As<step::Begin>(Decide(object, sight)).attempt.request.client_token, "berth-u1-2");
+  object.origin = Origin::kImported;
+  EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "Lost");
+}
+
+TEST(PlanTest, FlawWhatCannotBeReleasedIsExplained) {
+  for (const auto& [eip, why] :
+       {std::pair(
+            cloud::Eip{.status = "InUse", .instance_id = "i-7", .instance_type = "EcsInstance"},
+            "in use by EcsInstance i-7"),
+        std::pair(cloud::Eip{.instance_charge_type = "PrePaid"}, "PrePaid"),
+        std::pair(cloud::Eip{.deletion_protection = true}, "protected"),
+        std::pair(cloud::Eip{.service_managed = true}, "another product")}) {
+    const auto wait = As<step::Wait>(Decide(Deleted(), Seen(eip)));
+    EXPECT_THAT(wait.message, HasSubstr(why));
+    EXPECT_THAT(wait.message, HasSubstr(kOnStuckAnnotation));
+    EXPECT_FALSE(wait.soon);
+  }
+  Object object = Deleted();
+  object.on_stuck = "unassociate";
+  EXPECT_TRUE(Is<step::Unassociate>(Decide(object, Seen({.status = "InUse"}))));
+  object.on_stuck = "abandon";
+  EXPECT_EQ(As<step::Finish>(Decide(object, {})).reason, "Skipped");
+}
+
+// Only the cloud's word for it is proof that an address is gone: a young one may not be seen yet.
+TEST(PlanTest, AnAddressThatIsNotSeenIsReleasedAllTheSame) {
+  EXPECT_TRUE(Is<step::Release>(Decide(Deleted(), {.asked = true})));
+}
+
+TEST(PlanTest, AnAddressLeavesItsPackageBeforeItIsReleased) {
+  EXPECT_TRUE(Is<step::Leave>(Decide(
+      Deleted(), Seen({.bandwidth_package_id = "cbwp-1", .bandwidth_package_status = "BINDED"}))));
+  EXPECT_TRUE(As<step::Wait>(Decide(Deleted(), Seen({.bandwidth_package_id = "cbwp-1",
+                                                     .bandwidth_package_status = "BINDING"})))
+                  .soon);
+}
+
+TEST(PlanTest, FlawDriftIsRepaired) {
+  Object object = Settled();
+  object.spec.name = "n";
+  object.spec.description = "d";
+  object.spec.bandwidth = "10";
+  object.spec.resource_group = "rg-1";
+  object.spec.tags = {{"k", "v"}};
+  object.applied_tags = {{"k", "v"}, {"old", "x"}};
+  cloud::Eip eip{.bandwidth = "5",
+                 .name = "other",
+                 .tags = {{std::string(kOwnerTag), "u1"}, {"old", "x"}, {"foreign", "y"}}};
+  EXPECT_THAT(As<step::Tag>(Decide(object, Seen(eip))).tags, ElementsAre(Pair("k", "v")));
+  eip.tags["k"] = "v";
+  EXPECT_THAT(As<step::Untag>(Decide(object, Seen(eip))).keys, ElementsAre("old"));
+  eip.tags.erase("old");
+  const auto change = As<step::Modify>(Decide(object, Seen(eip))).change;
+  EXPECT_EQ(change.name, "n");
+  EXPECT_EQ(change.description, "d");
+  EXPECT_EQ(change.bandwidth, "10");
+  eip.name = "n";
+  eip.description = "d";
+  eip.bandwidth = "10";
+  EXPECT_TRUE(Is<step::Move>(Decide(object, Seen(eip))));
+  eip.resource_group_id = "rg-1";
+  EXPECT_TRUE(Is<step::Nothing>(Decide(object, Seen(eip))));
+}
+
+TEST(PlanTest, InAPackageTheBandwidthIsNotTouched) {
+  Object object = Settled();
+  object.spec.package = "cbwp-1";
+  object.spec.bandwidth = "10";
+  const cloud::Eip eip{.bandwidth = "5"};
+  EXPECT_TRUE(Is<step::Modify>(Decide(object, Seen(eip))));
+  cloud::Eip set = eip;
+  set.bandwidth = "10";
+  EXPECT_TRUE(Is<step::Join>(Decide(object, Seen(set))));
+  cloud::Eip joined = eip;
+  joined.bandwidth_package_id = "cbwp-1";
+  joined.bandwidth_package_status = "BINDED";
+  EXPECT_TRUE(Is<step::Nothing>(Decide(object, Seen(joined))));
+  object.spec.package = "cbwp-2";
+  EXPECT_TRUE(Is<step::Leave>(Decide(object, Seen(joined))));
+  object.spec.package.clear();
+  EXPECT_TRUE(Is<step::Leave>(Decide(object, Seen(joined))));
+  object.origin = Origin::kImported;
+  EXPECT_TRUE(Is<step::Nothing>(Decide(object, Seen(joined)))) << "somebody else's package";
+}
+
+TEST(PlanTest, FlawPrePaidSaysForHowLongAndHowItIsPaid) {
+  Object object;
+  object.id = {.uid = "u1", .finalizer = true};
+  object.spec.instance_charge_type = "PrePaid";
+  const auto request = As<step::Begin>(Decide(object, {})).attempt.request;
+  EXPECT_EQ(request.period, 1);
+  EXPECT_EQ(request.pricing_cycle, "Month");
+  EXPECT_TRUE(request.auto_pay);
+}
+
+}  // namespace
+}  // namespace berth::eip

@@ -1,0 +1,75 @@
+#include "reconcile/eip/status.h"
+
+#include <array>
+#include <utility>
+
+#include "kube/conditions.h"
+#include "kube/timestamp.h"
+
+namespace berth::eip {
+namespace {
+
+using kube::ConditionStatus;
+
+void PutFacts(Json& facts, const cloud::Eip& eip) {
+  const auto put = [&](const char* name, const std::string& text) {
+    facts[name] = text.empty() ? Json::null() : Json(text);
+  };
+  put("eipAddress", eip.address);
+  put("status", eip.status);
+  put("isp", eip.isp);
+  put("internetChargeType", eip.internet_charge_type);
+  put("instanceChargeType", eip.instance_charge_type);
+  put("bandwidth", eip.bandwidth);
+  put("bandwidthPackageID", eip.bandwidth_package_id);
+  put("resourceGroupID", eip.resource_group_id);
+  put("name", eip.name);
+  put("publicIPAddressPoolID", eip.public_ip_address_pool_id);
+  put("description", eip.description);
+}
+
+bool SetConditions(Json& conditions, const Report& report, std::int64_t generation,
+                   async::WallTime now) {
+  bool changed = false;
+  for (const auto& [type, holds] : {std::pair("Ready", report.ready),
+                                    {"Synced", report.synced},
+                                    {"Progressing", report.progressing}}) {
+    changed |=
+        kube::SetCondition(conditions,
+                           {.type = type,
+                            .status = holds ? ConditionStatus::kTrue : ConditionStatus::kFalse,
+                            .reason = report.reason,
+                            .message = report.message,
+                            .observed_generation = generation},
+                           now);
+  }
+  return changed;
+}
+
+}  // namespace
+
+std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::Eip* eip,
+                                const Report& report, async::WallTime now) {
+  if (eip) PutFacts(facts, *eip);
+  facts["observedGeneration"] = object.id.generation;
+  const Json status = object.status.empty() || object.status == "null"
+                          ? Json(jsoncons::json_object_arg)
+                          : Json::parse(object.status);
+  Json patch(jsoncons::json_object_arg);
+  for (const auto& fact : facts.object_range()) {
+    const auto found = status.find(fact.key());
+    const bool there = found != status.object_range().end();
+    if (fact.value().is_null() ? there : !there || found->value() != fact.value()) {
+      patch[fact.key()] = fact.value();
+    }
+  }
+  Json conditions = status.get_value_or<Json>("conditions", Json(jsoncons::json_array_arg));
+  if (SetConditions(conditions, report, object.id.generation, now)) {
+    patch["conditions"] = std::move(conditions);
+  }
+  if (patch.empty()) return std::nullopt;
+  patch["lastSyncTime"] = kube::FormatTime(now);
+  return patch;
+}
+
+}  // namespace berth::eip

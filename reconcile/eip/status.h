@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "async/executor.h"
+#include "cloud/vpc.h"
+#include "kube/json.h"
+#include "reconcile/eip/objects.h"
+
+namespace berth::eip {
+
+// How it stands with an address: what all three conditions say, each in its way.
+struct Report {
+  bool ready = false;
+  bool synced = false;
+  bool progressing = false;
+  std::string reason;
+  std::string message;
+};
+
+// What of an object's status is not so yet, as a merge patch of the status; none when nothing is
+// new. `facts` are members to be set besides, null for those to be taken away; `eip` is the address
+// as the cloud has just told of it. lastSyncTime alone is never a reason to write. O(size of the
+// status).
+std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::Eip* eip,
+                                const Report& report, async::WallTime now);
+
+}  // namespace berth::eip

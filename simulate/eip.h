@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cloud/simulator/cloud.h"
+#include "cloud/simulator/transport.h"
+#include "kube/json.h"
+#include "simulate/scenario.h"
+
+namespace berth::simulate {
+
+// Elastic IPs: the operator with its real client, two replicas of which one leads, on a simulated
+// cloud that loses requests and answers, is slow and throttles; users who make, change, import and
+// delete objects, and others who change and delete addresses in the cloud. What must hold: nobody's
+// address is released that Berth did not allocate; no object has two addresses. In the end no
+// address is left that has no object, and every object's is as its spec says, or the object says
+// truly why not.
+class Eip : public Scenario {
+ public:
+  explicit Eip(std::uint64_t seed);
+  ~Eip() override;
+
+  int replicas() const override { return 2; }
+  void SetUp(World& world) override;
+  std::unique_ptr<Program> Boot(World& world, Process& process,
+                                kube::Transport& transport) override;
+  std::optional<std::string> Check(World& world, const std::string& writer,
+                                   const kube::Request& request) override;
+  std::optional<std::string> Unsettled(World& world) override;
+
+ private:
+  class Replica;
+  class Trouble;
+
+  void Act(World& world);
+  void Make(World& world);
+  void Change(World& world);
+  void Drop(World& world);
+  void Meddle(World& world);
+  void Calm();
+  std::optional<std::string> CheckLedger() const;
+  std::optional<std::string> CheckObject(const Json& object) const;
+  std::optional<std::string> CheckAddress(const Json& object, const cloud::Eip& eip) const;
+
+  cloud::simulator::Cloud cloud_;
+  std::unique_ptr<Process> site_;  // the cloud's own
+  std::unique_ptr<Trouble> trouble_;
+  std::unique_ptr<cloud::simulator::Network> network_;
+  std::vector<std::string> own_;  // addresses that users had before
+  std::vector<std::string> packages_;
+  std::set<std::string> never_;  // objects, by uid, whose address stays
+  bool calm_ = false;
+};
+
+}  // namespace berth::simulate
