@@ -12,12 +12,15 @@
 #include "kube/yaml.h"
 #include "reconcile/crds.h"
 #include "server/private_file.h"
+#include "server/simulated_cloud.h"
 
 namespace berth::server {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr std::chrono::hours kYear{365 * 24};
+constexpr const char* kRegion = "cn-hangzhou";
+constexpr const char* kKeyId = "LTAIdemo";
 
 std::string NewToken() {
   std::array<unsigned char, 32> bytes{};
@@ -33,6 +36,7 @@ Options ServeOptionsOf(const DemoOptions& demo) {
   options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
   options.shutdown_delay = std::chrono::seconds(0);
   options.grace_period = std::chrono::seconds(5);
+  options.aliyun.region = kRegion;
   options.log_format = demo.log_format;
   options.log_level = demo.log_level;
   return options;
@@ -139,6 +143,18 @@ kube::Result<void> Demo::Create(const std::string& path, const Json& object) {
   return kube::Terminal("the demo's API server refuses a POST to " + path + ": " + answer.body);
 }
 
+std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
+                                                 cloud::CallObserver* observer) const {
+  auto cloud = std::make_unique<SimulatedCloud>(executor, SimulateCloudOptions{.region = kRegion});
+  const std::string secret = NewToken();
+  cloud->cloud().keys().Add({.id = kKeyId, .secret = secret, .caller = "berth"});
+  return std::make_unique<AliyunAccount>(
+      executor, std::move(cloud),
+      std::make_unique<cloud::aliyun::FixedCredentials>(
+          cloud::aliyun::Credential{.key_id = kKeyId, .secret = secret, .security_token = ""}),
+      observer, serve_.aliyun);
+}
+
 Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {
   front_ = std::make_unique<memory::Front>(server_, api, token_);
   server_.Run([&](memory::ServerThread::Server& server) {
@@ -169,6 +185,13 @@ when this ends (Ctrl-C). In another terminal:
   kubectl describe subnetclaim shop          # why it is as it is
   kubectl patch subnetpool office --type=merge -p '{{"spec":{{"cidr":"10.20.0.0/24"}}}}'   # refused: in use
   kubectl explain subnetpools.spec
+
+  echo '{{apiVersion: eip.alibabacloud.com/v1alpha1, kind: EIP, metadata: {{name: web}}, spec: {{bandwidth: "10", name: web, tags: {{team: shop}}}}}}' | kubectl apply -f -
+  kubectl get eips -o wide                   # an address of a simulated cloud
+  kubectl describe eip web                   # what was done for it
+  kubectl patch eip web --type=merge -p '{{"spec":{{"isp":"ChinaTelecom"}}}}'   # refused: allocated already
+  kubectl get cloudcalls                     # what the cloud was asked, and what it said
+
   kubectl get workqueues -o wide             # what Berth has to do; -w to follow it
 
 Without kubectl:  curl -K {1} {2}/apis/live.berth.dev/v1alpha1/workqueues

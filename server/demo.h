@@ -7,6 +7,7 @@
 #include "handlers/apis/api_server.h"
 #include "handlers/memory/front.h"
 #include "handlers/memory/server_thread.h"
+#include "server/aliyun_account.h"
 #include "server/held_port.h"
 #include "server/http_server.h"
 #include "server/options.h"
@@ -14,10 +15,10 @@
 namespace berth::server {
 
 // What `berth demo` adds to the ordinary server: an API server in memory, with Berth's CRDs in it,
-// behind a listener of its own, so that kubectl and Berth find a cluster where there is none. The
-// server calls Berth's webhooks and serves Berth's API as part of its own, both in the process.
-// Nothing of it outlives the process but a few files in the state directory: certificates, and the
-// credentials of the last run.
+// behind a listener of its own, so that kubectl and Berth find a cluster where there is none, and
+// a simulated cloud in the process. The server calls Berth's webhooks and serves Berth's API as
+// part of its own, both in the process. Nothing of it outlives the process but a few files in the
+// state directory: certificates, and the credentials of the last run.
 class Demo {
  public:
   // Takes the port, makes the files, fills the API server. The error says which of it failed.
@@ -26,6 +27,9 @@ class Demo {
   // What the ordinary server is to be told: all on loopback, the kubeconfig that was made.
   const Options& serve_options() const { return serve_; }
 
+  // An account in a simulated cloud, whose thread is the executor's.
+  std::unique_ptr<AliyunAccount> OpenAccount(async::Executor& executor,
+                                             cloud::CallObserver* observer) const;
   // The listener in front of the API server. Once; both arguments outlive Stop().
   Listener Attach(apis::ApiServer& api, const admission::Webhooks& webhooks);
   // Says on standard output how to talk to it.

@@ -4,6 +4,7 @@
 #include <trantor/utils/Logger.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "log/log.h"
 
@@ -13,6 +14,8 @@ namespace {
 constexpr std::size_t kMaxBody =
     8 * 1024 * 1024;  // above the framing's bound, so that the framing is what refuses
 constexpr int kRetrySoon = 1;
+constexpr std::chrono::seconds kOpenWithin{10};
+constexpr std::chrono::milliseconds kPoll{20};
 
 // Drogon's own lines, as ours.
 void TakeOverDrogonLog() {
@@ -119,6 +122,18 @@ void HttpServer::Configure() {
       [this](const drogon::HttpRequestPtr&, const drogon::HttpResponsePtr& response) {
         if (draining_) response->setCloseConnection(true);
       });
+}
+
+kube::Result<void> HttpServer::WaitUntilOpen() const {
+  const auto deadline = std::chrono::steady_clock::now() + kOpenWithin;
+  for (const Listener& listener : listeners_) {
+    while (!CanConnect(settings_.bind_address, listener.port)) {
+      if (std::chrono::steady_clock::now() > deadline)
+        return kube::Terminal("the listener " + listener.name + " does not open");
+      std::this_thread::sleep_for(kPoll);
+    }
+  }
+  return {};
 }
 
 void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback callback) {

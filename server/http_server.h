@@ -61,6 +61,9 @@ class HttpServer {
   // Serves until Quit(). `started` is called on its thread when the listeners are open.
   void Run(const std::function<void()>& started);
 
+  // Drogon opens its listeners some time after it says so. On any other thread than Run's.
+  kube::Result<void> WaitUntilOpen() const;
+
   // Reads the TLS files again, for new connections. From any thread.
   void ReloadTls();
 

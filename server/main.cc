@@ -3,6 +3,7 @@
 
 #include "server/options.h"
 #include "server/serve.h"
+#include "server/simulate_cloud.h"
 
 int main(int argc, char** argv) {
   using berth::server::CommandLine;
@@ -16,6 +17,8 @@ int main(int argc, char** argv) {
       return berth::server::Serve(line->options);
     case CommandLine::Command::kDemo:
       return berth::server::RunDemo(line->demo);
+    case CommandLine::Command::kSimulateCloud:
+      return berth::server::SimulateCloud(line->simulate_cloud);
   }
   std::unreachable();
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <optional>
@@ -37,6 +38,51 @@ CLI::Option* AddDuration(CLI::App& app, const char* flag, std::chrono::seconds& 
       ->check(CLI::NonNegativeNumber)
       ->type_name("DURATION")
       ->default_str(std::to_string(value.count()) + "s");
+}
+
+// "20ms", "2s" or plain milliseconds.
+CLI::Option* AddMilliseconds(CLI::App& app, const char* flag, std::chrono::milliseconds& value,
+                             const char* help) {
+  const auto unit = CLI::AsNumberWithUnit(std::map<std::string, long>{{"ms", 1}, {"s", 1000}},
+                                          CLI::AsNumberWithUnit::CASE_SENSITIVE,
+                                          "milliseconds, or a number with ms or s");
+  return app
+      .add_option_function<long>(
+          flag, [&value](long count) { value = std::chrono::milliseconds(count); }, help)
+      ->transform(unit)
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("DURATION")
+      ->default_str(std::to_string(value.count()) + "ms");
+}
+
+// "AllocateEipAddress=120": how often in a minute, 1 at least.
+std::optional<std::pair<std::string, int>> ReadLimit(const std::string& text) {
+  const auto equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return std::nullopt;
+  int count = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data() + equals + 1, end, count);
+  if (read.ec != std::errc() || read.ptr != end || count < 1) return std::nullopt;
+  return std::pair(text.substr(0, equals), count);
+}
+
+CLI::Option* AddLimitsOfActions(CLI::App& app, const char* flag, std::map<std::string, int>& limits,
+                                const char* help) {
+  return app
+      .add_option_function<std::vector<std::string>>(
+          flag,
+          [&limits](const std::vector<std::string>& given) {
+            for (const std::string& text : given)
+              limits.insert_or_assign(ReadLimit(text)->first, ReadLimit(text)->second);
+          },
+          help)
+      ->delimiter(',')
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return ReadLimit(text) ? ""
+                                   : text + " is not ACTION=CALLS, as in DescribeEipAddresses=600";
+          },
+          "ACTION=CALLS"));
 }
 
 void AddListeners(CLI::App& app, Options& options) {
@@ -108,6 +154,43 @@ void AddLimits(CLI::App& app, Options& options) {
       ->group(group);
 }
 
+void AddAliyun(CLI::App& app, AliyunOptions& options) {
+  const std::string group = "Alibaba Cloud";
+  app.add_option("--aliyun-region", options.region,
+                 "Region of the EIPs, as in cn-hangzhou; without it EIPs are not looked after")
+      ->group(group);
+  app.add_option("--aliyun-credentials-dir", options.credentials_dir,
+                 "Folder of a mounted Secret: accessKeyID, accessKeySecret and perhaps "
+                 "securityToken; read again when it changes. Without it ALIBABA_CLOUD_… variables "
+                 "name a key or a role")
+      ->group(group);
+  app.add_flag("--aliyun-vpc-network", options.vpc_network,
+               "Reach the cloud from inside a VPC of the region")
+      ->group(group);
+  app.add_option("--aliyun-vpc-endpoint", options.vpc_endpoint,
+                 "Where the VPC API is, as in https://vpc.cn-hangzhou.aliyuncs.com")
+      ->group(group);
+  app.add_option("--aliyun-sts-endpoint", options.sts_endpoint, "Where the STS API is")
+      ->group(group);
+  app.add_option("--aliyun-ca-file", options.ca_file,
+                 "CA of these endpoints, PEM; by default the system's")
+      ->group(group);
+  app.add_option("--aliyun-signature", options.signature, "How calls are signed: acs3 or v1")
+      ->check(CLI::IsMember({"acs3", "v1"}))
+      ->group(group);
+  app.add_option("--aliyun-calls-per-minute", options.calls_per_minute,
+                 "Calls of each action in a minute")
+      ->check(CLI::Range(1, 1'000'000))
+      ->group(group);
+  AddLimitsOfActions(app, "--aliyun-limit", options.limits,
+                     "Calls of one action in a minute, as in AllocateEipAddress=120")
+      ->group(group);
+  AddDuration(app, "--eip-resync", options.eip_resync,
+              "How often every EIP is compared with the cloud")
+      ->check(CLI::Range(1, 86'400))
+      ->group(group);
+}
+
 // What all commands that run share.
 template <typename AnyOptions>
 void AddProcess(CLI::App& app, AnyOptions& options) {
@@ -139,21 +222,48 @@ void AddServe(CLI::App& app, Options& options) {
   AddListeners(app, options);
   AddTls(app, options);
   AddLimits(app, options);
+  AddAliyun(app, options.aliyun);
   app.add_option("--config",
                  "File with these options, a line each, as in webhook-port=9443; flags and "
                  "environment go before it");
   NameVariables(app);
 }
 
-std::filesystem::path DemoStateDir() {
+// This user's, for what is tried out.
+std::filesystem::path OwnStateDir(const std::string& name) {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && *runtime != '\0') return std::filesystem::path(runtime) / "berth-demo";
-  return "/tmp/berth-demo-" + std::to_string(geteuid());
+  if (runtime != nullptr && *runtime != '\0') return std::filesystem::path(runtime) / name;
+  return "/tmp/" + name + "-" + std::to_string(geteuid());
 }
 
 void AddDemo(CLI::App& app, DemoOptions& options) {
-  options.state_dir = DemoStateDir();
+  options.state_dir = OwnStateDir("berth-demo");
   app.add_option("--port", options.port, "HTTPS: the API server in memory (0: any free port)");
+  AddProcess(app, options);
+  NameVariables(app);
+}
+
+void AddSimulateCloud(CLI::App& app, SimulateCloudOptions& options) {
+  options.state_dir = OwnStateDir("berth-cloud");
+  app.add_option("--bind-address", options.bind_address, "Address to listen on")
+      ->check(CLI::ValidIPV4 | CLI::IsMember({"::", "::1"}));
+  app.add_option("--port", options.port, "HTTPS: the cloud's API (0: any free port)");
+  app.add_option("--tls-names", options.tls_names, "DNS names and addresses of its certificate")
+      ->delimiter(',');
+  app.add_option("--region", options.region, "Its one region");
+  AddLimitsOfActions(app, "--limit", options.limits,
+                     "Calls of an action in a minute before it throttles, as in "
+                     "AllocateEipAddress=120");
+  AddMilliseconds(app, "--latency", options.latency, "Of a call");
+  AddMilliseconds(app, "--until-visible", options.until_visible,
+                  "Until a new address is in the lists");
+  AddMilliseconds(app, "--background", options.background,
+                  "What it does in the background takes: release, association, packages");
+  app.add_option("--lost-answers", options.lost_answers,
+                 "Part of the calls that are carried out and never answered")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--refused", options.refused, "Part of the calls answered 503")
+      ->check(CLI::Range(0.0, 1.0));
   AddProcess(app, options);
   NameVariables(app);
 }
@@ -193,6 +303,8 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       "serve", "Run the server: admission webhooks, aggregated API, controllers");
   CLI::App* demo = app.add_subcommand(
       "demo", "Run the server with an API server in memory: for kubectl, without a cluster");
+  CLI::App* simulate_cloud = app.add_subcommand(
+      "simulate-cloud", "Run a simulated Alibaba Cloud: to try EIPs without an account");
   app.add_subcommand("version", "Print the version");
   const bool serves = argc > 1 && std::string_view(argv[1]) == "serve";
   try {
@@ -200,12 +312,14 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       ReadConfigFile(*file, line.options);
     AddServe(*serve, line.options);
     AddDemo(*demo, line.demo);
+    AddSimulateCloud(*simulate_cloud, line.simulate_cloud);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const int status = app.exit(error);
     return std::unexpected(status == 0 ? 0 : 2);
   }
   if (app.got_subcommand("demo")) line.command = CommandLine::Command::kDemo;
+  if (app.got_subcommand("simulate-cloud")) line.command = CommandLine::Command::kSimulateCloud;
   if (app.got_subcommand("version")) line.command = CommandLine::Command::kVersion;
   return line;
 }

@@ -4,10 +4,25 @@
 #include <cstdint>
 #include <expected>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
 namespace berth::server {
+
+// The account with Alibaba Cloud that EIPs are kept in.
+struct AliyunOptions {
+  std::string region;  // empty: there is none, and no EIPs
+  std::filesystem::path credentials_dir;
+  bool vpc_network = false;
+  std::string vpc_endpoint;  // empty: the region's
+  std::string sts_endpoint;
+  std::filesystem::path ca_file;
+  std::string signature = "acs3";
+  int calls_per_minute = 600;
+  std::map<std::string, int> limits;  // by action
+  std::chrono::seconds eip_resync{300};
+};
 
 // What `berth serve` can be told, by flag, by environment (BERTH_…) or in a file (--config).
 struct Options {
@@ -34,6 +49,8 @@ struct Options {
   std::chrono::seconds shutdown_delay{2};
   std::chrono::seconds grace_period{20};
 
+  AliyunOptions aliyun;
+
   std::string log_format = "json";
   std::string log_level = "info";
 };
@@ -46,10 +63,28 @@ struct DemoOptions {
   std::string log_level = "warn";
 };
 
+// What `berth simulate-cloud` can be told, by flag or by environment.
+struct SimulateCloudOptions {
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t port = 7444;
+  std::vector<std::string> tls_names = {"localhost", "127.0.0.1"};
+  std::filesystem::path state_dir;  // by default one of this user below $XDG_RUNTIME_DIR or /tmp
+  std::string region = "cn-hangzhou";
+  std::map<std::string, int> limits;  // calls a minute, by action
+  std::chrono::milliseconds latency{20};
+  std::chrono::milliseconds until_visible{500};
+  std::chrono::milliseconds background{1000};
+  double lost_answers = 0;
+  double refused = 0;
+  std::string log_format = "text";
+  std::string log_level = "info";
+};
+
 struct CommandLine {
-  enum class Command { kServe, kDemo, kVersion } command = Command::kServe;
+  enum class Command { kServe, kDemo, kSimulateCloud, kVersion } command = Command::kServe;
   Options options;
   DemoOptions demo;
+  SimulateCloudOptions simulate_cloud;
 };
 
 // What the program should do; or, when it has nothing to do (--help) or the arguments are wrong,

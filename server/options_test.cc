@@ -74,7 +74,34 @@ TEST(Options, TheDemoHasItsOwn) {
   EXPECT_EQ(line->demo.log_level, "info");
 }
 
+TEST(Options, TheCloudsLimitsAreByAction) {
+  const auto line = Parse({"serve", "--aliyun-region", "cn-hangzhou", "--aliyun-limit",
+                           "AllocateEipAddress=60,TagResources=30", "--aliyun-limit",
+                           "ReleaseEipAddress=7", "--eip-resync", "2m"});
+  ASSERT_TRUE(line);
+  const AliyunOptions& aliyun = line->options.aliyun;
+  EXPECT_EQ(aliyun.region, "cn-hangzhou");
+  EXPECT_EQ(aliyun.limits,
+            (std::map<std::string, int>{
+                {"AllocateEipAddress", 60}, {"ReleaseEipAddress", 7}, {"TagResources", 30}}));
+  EXPECT_EQ(aliyun.eip_resync, std::chrono::minutes(2));
+}
+
+TEST(Options, TheSimulatedCloudHasItsOwn) {
+  const auto line = Parse({"simulate-cloud", "--limit", "AllocateEipAddress=60", "--until-visible",
+                           "2s", "--latency", "5ms"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->command, CommandLine::Command::kSimulateCloud);
+  EXPECT_EQ(line->simulate_cloud.limits.at("AllocateEipAddress"), 60);
+  EXPECT_EQ(line->simulate_cloud.until_visible, std::chrono::seconds(2));
+  EXPECT_EQ(line->simulate_cloud.latency, std::chrono::milliseconds(5));
+}
+
 TEST(Options, WhatIsWrongIsRefused) {
+  for (const char* limit : {"AllocateEipAddress", "=5", "AllocateEipAddress=0", "TagResources=5x"})
+    EXPECT_FALSE(Parse({"serve", "--aliyun-limit", limit})) << limit;
+  EXPECT_FALSE(Parse({"serve", "--eip-resync", "0s"}));
+  EXPECT_FALSE(Parse({"serve", "--aliyun-signature", "v2"}));
   const ConfigFile unknown("web-hook-port=1\n");
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"serve", "--config", "/nonexistent/file"},

@@ -2,10 +2,7 @@
 
 #include <openssl/hmac.h>
 #include <prometheus/registry.h>
-#include <sys/resource.h>
-
 #include <array>
-#include <csignal>
 #include <cstdlib>
 #include <format>
 #include <future>
@@ -26,11 +23,14 @@
 #include "kube/client_transport.h"
 #include "kube/informer.h"
 #include "log/log.h"
+#include "reconcile/eip/system.h"
 #include "reconcile/ipam/desk.h"
 #include "reconcile/ipam/system.h"
+#include "server/aliyun_account.h"
 #include "server/demo.h"
 #include "server/housekeeping.h"
 #include "server/http_server.h"
+#include "server/process.h"
 #include "server/tls_settings.h"
 
 namespace berth::server {
@@ -39,7 +39,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kTlsFilesEvery = 5s;
-constexpr auto kOpenWithin = 10s;
 constexpr auto kPoll = 20ms;
 constexpr auto kShownEvery = 500ms;
 constexpr auto kLeaseReturnedWithin = 3s;
@@ -75,6 +74,7 @@ struct Control {
   std::unique_ptr<kube::Informer<FrontProxy>> front_proxy;
   std::unique_ptr<runtime::Leadership> leadership;
   std::unique_ptr<ipam::System> ipam;
+  std::unique_ptr<eip::System> eip;
   async::Running stopping;
   async::Handle show;
 
@@ -94,6 +94,7 @@ class Server {
 
  private:
   kube::Result<void> Connect();
+  kube::Result<void> OpenAccount();
   kube::Result<void> StageServingPair();
   kube::Result<void> StageClientCa();
   void AddListeners();
@@ -102,7 +103,6 @@ class Server {
   void TakeFrontProxy(const FrontProxy& published);
   void StartSystems();
   void Show();
-  kube::Result<void> WaitUntilOpen();
   void Live();
   void WaitForSignalAndDrain();
   void GiveLeaseBack();
@@ -132,7 +132,9 @@ class Server {
   ipam::Desk desk_{control_thread_};
   apis::PoolRecalculation pool_recalculation_{desk_};
   std::string stamp_key_;
-  std::unique_ptr<Control> control_;  // on the control thread
+  // On the control thread.
+  std::unique_ptr<AliyunAccount> account_;
+  std::unique_ptr<Control> control_;
 };
 
 kube::Result<void> Server::Connect() {
@@ -154,6 +156,25 @@ kube::Result<void> Server::Connect() {
   client_ = std::make_unique<kube::Client>(std::move(*config),
                                            kube::ClientOptions{.qps = 0, .metrics = &registry_});
   return {};
+}
+
+kube::Result<void> Server::OpenAccount() {
+  if (options_.aliyun.region.empty()) return {};
+  if (!client_) return kube::Terminal("--aliyun-region needs an API server");
+  kube::Result<void> opened;
+  control_thread_.Run([&] {
+    if (demo_) {
+      account_ = demo_->OpenAccount(control_thread_, nullptr);
+      return;
+    }
+    auto account = AliyunAccount::Open(control_thread_, client_->http(), nullptr, options_.aliyun);
+    if (account) {
+      account_ = std::move(*account);
+    } else {
+      opened = std::unexpected(account.error());
+    }
+  });
+  return opened;
 }
 
 kube::Result<void> Server::StageServingPair() {
@@ -216,6 +237,7 @@ kube::Result<void> Server::Prepare() {
 
   serving_->Set(true);
   if (auto done = Connect(); !done) return done;
+  if (auto done = OpenAccount(); !done) return done;
   authenticator_ = std::make_unique<apis::Authenticator>(
       client_.get(), [](const std::string& pem) { return certs::CommonName(pem).value_or(""); });
   authorizer_ = std::make_unique<apis::Authorizer>(client_.get());
@@ -308,6 +330,11 @@ void Server::StartSystems() {
       control_thread_, *control_->transport, *control_->leadership,
       ipam::System::Options{.stamp_key = stamp_key_, .registry = &registry_});
   desk_.Open(control_->ipam.get());
+  if (account_) {
+    control_->eip = std::make_unique<eip::System>(
+        control_thread_, *control_->transport, *control_->leadership, account_->vpc(),
+        eip::System::Options{.resync = options_.aliyun.eip_resync, .registry = &registry_});
+  }
   control_->leadership->Start();
 }
 
@@ -350,30 +377,19 @@ void Server::Show() {
     for (const std::string& pool : control_->ipam->TakeDirty())
       apis::PublishPoolUsage(pool_usages_, pool, control_->ipam->space());
   }
+  if (control_->eip && control_->eip->controller())
+    controllers.push_back(control_->eip->controller());
   controllers.push_back(&control_->housekeeping.controller());
   for (const runtime::Controller* controller : controllers)
     apis::PublishWorkQueue(work_queues_, controller->name(), controller->Stats().queue, origin_);
   control_->show = control_thread_.RunAfter(kShownEvery, [this] { Show(); });
 }
 
-// Drogon opens its listeners some time after it says so.
-kube::Result<void> Server::WaitUntilOpen() {
-  const auto deadline = std::chrono::steady_clock::now() + kOpenWithin;
-  for (const Listener& listener : http_->listeners()) {
-    while (!CanConnect(options_.bind_address, listener.port)) {
-      if (std::chrono::steady_clock::now() > deadline)
-        return kube::Terminal("the listener " + listener.name + " does not open");
-      std::this_thread::sleep_for(kPoll);
-    }
-  }
-  return {};
-}
-
 // From the first connection to the last. A listener that does not do what it should is no reason to
 // wait: nothing may be served then, and nothing has been begun that would need an orderly end.
 void Server::Live() {
   const auto api = std::ranges::find(http_->listeners(), "api", &Listener::name);
-  auto tested = WaitUntilOpen();
+  auto tested = http_->WaitUntilOpen();
   if (tested) tested = CheckForeignCertificateIsRefused(options_.bind_address, api->port);
   if (!tested) {
     log::Error("cannot serve", {{"error", tested.error().message}});
@@ -390,14 +406,8 @@ void Server::Live() {
 }
 
 void Server::WaitForSignalAndDrain() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  int signal = 0;
-  sigwait(&signals, &signal);
+  AwaitSignal();
   const auto deadline = std::chrono::steady_clock::now() + options_.grace_period;
-  log::Info("shutting down", {{"signal", strsignal(signal)}});
   serving_->Set(false);
   std::this_thread::sleep_for(std::min(options_.shutdown_delay, options_.grace_period));
   http_->StartDraining();
@@ -410,7 +420,10 @@ void Server::WaitForSignalAndDrain() {
   GiveLeaseBack();
   // Whoever waits for the API server is told while the threads they are told on still run.
   if (client_) client_->Shutdown();
-  control_thread_.Run([this] { control_.reset(); });
+  control_thread_.Run([this] {
+    control_.reset();
+    account_.reset();
+  });
   control_thread_.Stop();
   if (demo_) demo_->Stop();
   http_->Quit();
@@ -436,37 +449,6 @@ void Server::Run() {
   std::thread life;
   http_->Run([this, &life] { life = std::thread([this] { Live(); }); });
   life.join();
-}
-
-// Before any thread is made, so that all inherit the mask and sigwait gets the signals.
-void BlockSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-}
-
-// A watcher is a descriptor: take all that the system allows.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &limit);
-  }
-}
-
-void SetUpProcess(const std::string& log_format, const std::string& log_level) {
-  log::SetFormat(log_format);
-  log::SetLevel(log_level);
-  BlockSignals();
-  RaiseDescriptorLimit();
-}
-
-int CannotStart(const kube::Error& error) {
-  log::Error("cannot start", {{"error", error.message}});
-  return 1;
 }
 
 int Run(Server& server) {

@@ -408,6 +408,10 @@ BerthProcess::BerthProcess(const Demo& demo) : listeners_(5) {
   Start("demo", {{"port", "0"}, {"log-level", "info"}}, demo.flags);
 }
 
+BerthProcess::BerthProcess(const Cloud& cloud) : listeners_(1) {
+  Start("simulate-cloud", {{"port", "0"}}, cloud.flags);
+}
+
 void BerthProcess::Start(const std::string& command, Flags usual, const Flags& flags) {
   usual.insert({{"state-dir", state_dir_.path()}, {"log-format", "json"}});
   for (const auto& [name, value] : flags) usual[name] = value;

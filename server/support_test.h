@@ -163,8 +163,9 @@ class TlsClient : public Client {
   std::string PeerCertificate() const;  // PEM
 };
 
-// `berth serve`, or `berth demo`, on free ports of 127.0.0.1 with a state directory of its own. The
-// constructor returns when it listens or has ended; the destructor kills it.
+// `berth serve`, `berth demo` or `berth simulate-cloud`, on free ports of 127.0.0.1 with a state
+// directory of its own. The constructor returns when it listens or has ended; the destructor kills
+// it.
 class BerthProcess {
  public:
   using Flags = std::map<std::string, std::string>;  // without the dashes; "" as a value leaves a
@@ -173,9 +174,13 @@ class BerthProcess {
   struct Demo {
     Flags flags;
   };
+  struct Cloud {
+    Flags flags;
+  };
 
   explicit BerthProcess(const Pki& pki, const Flags& flags = {});
   explicit BerthProcess(const Demo& demo);
+  explicit BerthProcess(const Cloud& cloud);
   ~BerthProcess();
   BerthProcess(const BerthProcess&) = delete;
   BerthProcess& operator=(const BerthProcess&) = delete;

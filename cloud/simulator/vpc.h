@@ -75,6 +75,7 @@ class VpcProduct : public Product {
 
   // Sorted by ID, also those that are not visible yet or are being released.
   std::vector<Eip> Eips() const;
+  std::size_t size() const { return eips_.size(); }
   const std::deque<LedgerEntry>& ledger() const { return ledger_; }
 
  private:

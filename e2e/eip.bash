@@ -1,0 +1,48 @@
+# What the tests of elastic IPs share; after "load helpers".
+
+# eip NAME [SPEC_FIELDS]: an EIP's manifest.
+eip() {
+  jq -n --arg name "$1" --argjson spec "${2:-{\}}" '{apiVersion: "eip.alibabacloud.com/v1alpha1", kind: "EIP", metadata: {name: $name}, spec: $spec}'
+}
+create_eip() { eip "$@" | kubectl create -f -; }
+eip_webhooks_in_force() { eip probe '{"bandwidth": "0"}' | kubectl create --dry-run=server -f - 2>&1 | grep -F spec.bandwidth; }
+refused() {
+  run create_eip "$@"
+  [ "$status" != 0 ] || fail "$1 was not refused"
+}
+
+# eip_field NAME JSONPATH, eip_is NAME JSONPATH VALUE
+eip_field() { kubectl get eip "$1" -o "jsonpath=$2"; }
+eip_is() {
+  local got
+  got=$(eip_field "$1" "$2") || return
+  [ "$got" = "$3" ] || fail "eip $1: $2 is \"$got\", not \"$3\""
+}
+ready() { kubectl wait eip "$@" --for=condition=Ready --timeout=60s; }
+ready_reason() { eip_is "$1" '{.status.conditions[?(@.type=="Ready")].reason}' "$2"; }
+ready_message() { eip_field "$1" '{.status.conditions[?(@.type=="Ready")].message}'; }
+id_of() { eip_field "$1" '{.status.allocationID}'; }
+eip_gone() { ! kubectl get eip "$1"; }
+
+# event NAME REASON: it has been told of the object.
+event() {
+  kubectl get events.events.k8s.io -A -o json | jq -e --arg name "$1" --arg reason "$2" '.items[] | select(.regarding.kind == "EIP" and .regarding.name == $name and .reason == $reason)'
+}
+
+# in_cloud PATH CURL_ARGUMENT...: what others do in the cloud, and what it has.
+in_cloud() { curl -fsS --noproxy '*' --cacert "$E2E_DIR/cloud/certs/ca.crt" "https://localhost:$E2E_CLOUD_PORT$1" "${@:2}"; }
+# cloud_is ID FIELD VALUE
+cloud_is() {
+  local got
+  got=$(in_cloud "/eips/$1" | jq -r ".$2") || return
+  [ "$got" = "$3" ] || fail "$1: $2 is \"$got\", not \"$3\""
+}
+cloud_lacks() { ! in_cloud "/eips/$1"; }
+ledger() { in_cloud /ledger | jq -r ".$1"; }
+
+# All are there and ready.
+all_ready() { # PREFIX N
+  local count
+  count=$(kubectl get eips -o json | jq --arg prefix "$1" '[.items[] | select(.metadata.name | startswith($prefix)) | select(any(.status.conditions[]?; .type == "Ready" and .status == "True"))] | length')
+  [ "$count" = "$2" ] || fail "$count of $2 are ready"
+}

@@ -1,0 +1,73 @@
+#include "server/aliyun_account.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "cloud/aliyun/credential_source.h"
+#include "cloud/aliyun/role_credentials.h"
+#include "http/client_transport.h"
+#include "server/tls_settings.h"
+
+namespace berth::server {
+namespace {
+
+namespace aliyun = cloud::aliyun;
+
+// What the cloud takes in a minute, where its documents say less than 600.
+const std::map<std::string, int> kPublishedLimits = {{"AllocateEipAddress", 120},
+                                                     {"AddCommonBandwidthPackageIp", 300}};
+
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+aliyun::ApiOptions VpcOptionsOf(const AliyunOptions& options) {
+  aliyun::ApiOptions api{.endpoint = options.vpc_endpoint.empty()
+                                         ? aliyun::VpcEndpoint(options.region, options.vpc_network)
+                                         : options.vpc_endpoint,
+                         .version = std::string(aliyun::kVpcVersion),
+                         .region = options.region,
+                         .signature = options.signature == "v1" ? aliyun::SignatureVersion::kV1
+                                                                : aliyun::SignatureVersion::kAcs3,
+                         .calls_per_minute = options.calls_per_minute,
+                         .limits = options.limits};
+  api.limits.insert(kPublishedLimits.begin(), kPublishedLimits.end());
+  return api;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<AliyunAccount>> AliyunAccount::Open(async::Executor& executor,
+                                                           http::Client& client,
+                                                           cloud::CallObserver* observer,
+                                                           const AliyunOptions& options) {
+  http::Peer::Options peer;
+  if (!options.ca_file.empty()) {
+    auto ca = ReadFile(options.ca_file);
+    if (!ca) return std::unexpected(ca.error());
+    peer.ca_pem = std::move(*ca);
+  }
+  auto transport = std::make_unique<http::ClientTransport>(
+      client, std::make_shared<http::Peer>(std::move(peer)), executor);
+  auto credentials = aliyun::OpenCredentials(
+      executor, *transport, observer,
+      {.folder = options.credentials_dir,
+       .sts_endpoint = options.sts_endpoint.empty()
+                           ? aliyun::StsEndpoint(options.region, options.vpc_network)
+                           : options.sts_endpoint,
+       .environment = Variable});
+  if (!credentials) return std::unexpected(credentials.error());
+  return std::make_unique<AliyunAccount>(executor, std::move(transport), std::move(*credentials),
+                                         observer, options);
+}
+
+AliyunAccount::AliyunAccount(async::Executor& executor, std::unique_ptr<http::Transport> transport,
+                             std::unique_ptr<aliyun::Credentials> credentials,
+                             cloud::CallObserver* observer, const AliyunOptions& options)
+    : transport_(std::move(transport)),
+      credentials_(std::move(credentials)),
+      vpc_api_(executor, *transport_, *credentials_, observer, VpcOptionsOf(options)),
+      vpc_(vpc_api_) {}
+
+}  // namespace berth::server

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+
+#include "async/executor.h"
+#include "cloud/aliyun/api_client.h"
+#include "cloud/aliyun/credentials.h"
+#include "cloud/aliyun/vpc_client.h"
+#include "cloud/call_log.h"
+#include "http/client.h"
+#include "http/transport.h"
+#include "server/options.h"
+
+namespace berth::server {
+
+// An account with Alibaba Cloud and all that calling it takes. Of the control thread.
+class AliyunAccount {
+ public:
+  // Over HTTPS, as the options say. kTerminal when a file cannot be read or there is no key.
+  // Executor, client and observer, if there is one, outlive the account.
+  static Result<std::unique_ptr<AliyunAccount>> Open(async::Executor& executor,
+                                                     http::Client& client,
+                                                     cloud::CallObserver* observer,
+                                                     const AliyunOptions& options);
+
+  // In whatever cloud `transport` leads to.
+  AliyunAccount(async::Executor& executor, std::unique_ptr<http::Transport> transport,
+                std::unique_ptr<cloud::aliyun::Credentials> credentials,
+                cloud::CallObserver* observer, const AliyunOptions& options);
+
+  cloud::Vpc& vpc() { return vpc_; }
+
+ private:
+  const std::unique_ptr<http::Transport> transport_;
+  const std::unique_ptr<cloud::aliyun::Credentials> credentials_;
+  cloud::aliyun::ApiClient vpc_api_;
+  cloud::aliyun::VpcClient vpc_;
+};
+
+}  // namespace berth::server

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "async/event_loop.h"
+#include "handlers/http.h"
+#include "server/options.h"
+#include "server/simulated_cloud.h"
+
+namespace berth::server {
+
+// The simulated cloud as its clients meet it. Its API is at "/", as the real one's. Beside it, with
+// no key asked for, is what others do with the same account and what a cloud does not tell, in
+// JSON:
+//
+//   GET    /ledger      how many addresses there are and were, and how often each action was called
+//   GET    /eips        all addresses
+//   PATCH  /eips/ID     name, description, deletionProtection; instanceID, which makes it InUse
+//   DELETE /eips/ID     at once, whatever it is used for
+//   POST   /packages    a bandwidth package
+//   PUT    /keys/ID     an access key whose secret is the body
+//   DELETE /keys/ID
+//
+// A thread of its own has the cloud. Thread-safe.
+class CloudFront {
+ public:
+  explicit CloudFront(const SimulateCloudOptions& options);
+  ~CloudFront();
+  CloudFront(const CloudFront&) = delete;
+  CloudFront& operator=(const CloudFront&) = delete;
+
+  void AddKey(std::string id, std::string secret);
+  void Serve(const drogon::HttpRequestPtr& request, http::Callback callback);
+
+ private:
+  void Call(http::Request request, http::Callback callback);
+
+  async::EventLoop loop_{"cloud"};
+  // The thread's own.
+  std::unique_ptr<SimulatedCloud> cloud_;
+  std::map<std::uint64_t, async::Handle> calls_;
+  std::uint64_t last_call_ = 0;
+};
+
+}  // namespace berth::server

@@ -1,0 +1,53 @@
+#include "server/simulated_cloud.h"
+
+#include <utility>
+
+namespace berth::server {
+namespace {
+
+namespace simulator = cloud::simulator;
+
+simulator::Cloud::Options OptionsOf(async::Executor& executor,
+                                    const SimulateCloudOptions& options) {
+  simulator::Cloud::Options cloud{.seed = executor.Random()};
+  cloud.vpc.region = options.region;
+  cloud.vpc.until_visible = options.until_visible;
+  for (auto* phase : {&cloud.vpc.releasing, &cloud.vpc.associating, &cloud.vpc.unassociating,
+                      &cloud.vpc.binding}) {
+    *phase = options.background;
+  }
+  for (const auto& [action, calls] : options.limits) {
+    cloud.calls_per_minute.emplace(action, static_cast<std::uint64_t>(calls));
+  }
+  return cloud;
+}
+
+}  // namespace
+
+SimulatedCloud::Weather::Weather(async::Executor& executor, const SimulateCloudOptions& options)
+    : executor_(executor),
+      latency_(executor, options.latency / 4, 3 * options.latency / 4),
+      lost_answers_(options.lost_answers),
+      refused_(options.refused) {}
+
+simulator::Fate SimulatedCloud::Weather::Draw(const http::Request& request) {
+  simulator::Fate fate = latency_.Draw(request);
+  fate.answered = executor_.RandomFraction() >= lost_answers_;
+  if (executor_.RandomFraction() < refused_) {
+    fate.refusal = simulator::Unavailable();
+    fate.carried_out = false;
+  }
+  return fate;
+}
+
+SimulatedCloud::SimulatedCloud(async::Executor& executor, const SimulateCloudOptions& options)
+    : cloud_(OptionsOf(executor, options)),
+      weather_(executor, options),
+      network_(cloud_, executor, weather_),
+      transport_(network_, executor) {}
+
+async::Handle SimulatedCloud::Send(http::Request request, Done done) {
+  return transport_.Send(std::move(request), std::move(done));
+}
+
+}  // namespace berth::server

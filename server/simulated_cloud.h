@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "async/executor.h"
+#include "cloud/simulator/cloud.h"
+#include "cloud/simulator/transport.h"
+#include "server/options.h"
+
+namespace berth::server {
+
+// A simulated Alibaba Cloud with its own weather, for who has no account: the demo, in process, and
+// `berth simulate-cloud`. On the executor's thread.
+class SimulatedCloud : public http::Transport {
+ public:
+  SimulatedCloud(async::Executor& executor, const SimulateCloudOptions& options);
+
+  // To the cloud, perhaps never answered.
+  async::Handle Send(http::Request request, Done done) override;
+
+  cloud::simulator::Cloud& cloud() { return cloud_; }
+
+ private:
+  // Calls take their time; some are lost or refused.
+  class Weather : public cloud::simulator::Fates {
+   public:
+    Weather(async::Executor& executor, const SimulateCloudOptions& options);
+    cloud::simulator::Fate Draw(const http::Request& request) override;
+
+   private:
+    async::Executor& executor_;
+    cloud::simulator::Latency latency_;
+    const double lost_answers_;
+    const double refused_;
+  };
+
+  cloud::simulator::Cloud cloud_;
+  Weather weather_;
+  cloud::simulator::Network network_;
+  cloud::simulator::Transport transport_;
+};
+
+}  // namespace berth::server
