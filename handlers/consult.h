@@ -5,10 +5,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "async/executor.h"
-#include "reconcile/ipam/desk.h"
+#include "reconcile/runtime/desk.h"
 
 namespace berth {
 
@@ -20,11 +21,12 @@ inline constexpr std::chrono::seconds kPatience{2};
 // when there is no answer in time. It is not asked there once it has been given up, but the two
 // can fall together: it must be safe to call from both threads. When the desk's thread has ended
 // there is no answer at all.
-template <typename T>
-void Consult(ipam::Desk& desk, async::Executor& home, std::function<T(ipam::System*)> question,
+template <typename T, typename System>
+void Consult(runtime::Desk<System>& desk, async::Executor& home,
+             std::type_identity_t<std::function<T(System*)>> question,
              std::move_only_function<void(T)> done) {
   struct Inquiry {
-    std::function<T(ipam::System*)> question;
+    std::function<T(System*)> question;
     std::move_only_function<void(T)> done;  // of home, as is the deadline
     async::Handle deadline;
     std::atomic<bool> over = false;
@@ -40,7 +42,7 @@ void Consult(ipam::Desk& desk, async::Executor& home, std::function<T(ipam::Syst
   inquiry->deadline = home.RunAfter(kPatience, [weak = std::weak_ptr(inquiry)] {
     if (const auto late = weak.lock()) late->Answer(late->question(nullptr));
   });
-  desk.Ask([inquiry = std::move(inquiry), &home](ipam::System* system) mutable {
+  desk.Ask([inquiry = std::move(inquiry), &home](System* system) mutable {
     std::optional<T> answer;
     if (!inquiry->over) answer = inquiry->question(system);
     home.Post([inquiry = std::move(inquiry), answer = std::move(answer)]() mutable {

@@ -9,6 +9,7 @@
 
 #include "async/event_loop.h"
 #include "handlers/consult.h"
+#include "reconcile/ipam/desk.h"
 
 namespace berth {
 namespace {

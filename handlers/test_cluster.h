@@ -8,6 +8,7 @@
 
 #include "async/test_executor.h"
 #include "handlers/admission/ipam.h"
+#include "handlers/test_webhooks.h"
 #include "kube/json.h"
 #include "kube/memory/local_transport.h"
 #include "kube/yaml.h"
@@ -28,7 +29,7 @@ class TestCluster {
       Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
            kube::YamlToJson(yaml).value().to_string());
     admission::RegisterIpam(webhooks, desk);
-    for (const auto& rule : webhooks.Rules()) server.AddWebhook(InProcess(rule));
+    CallInProcess(server, webhooks, executor);
     system = std::make_unique<ipam::System>(executor, transport, leadership,
                                             ipam::System::Options{.stamp_key = "key"});
     desk.Open(system.get());
@@ -84,25 +85,6 @@ class TestCluster {
       if (resource.plural == plural) return std::string(resource.kind);
     }
     return "";
-  }
-
-  kube::memory::Server::Webhook InProcess(const admission::Webhooks::Rule& rule) {
-    kube::memory::Server::Webhook webhook{.name = rule.path.substr(1),
-                                          .group = rule.group,
-                                          .resources = {rule.resource},
-                                          .operations = {},
-                                          .mutating = rule.phase == admission::Phase::kMutate,
-                                          .call = {}};
-    for (const auto operation : rule.operations)
-      webhook.operations.emplace_back(admission::Name(operation));
-    webhook.call = [this, path = rule.path](const std::string& review, auto answer) {
-      webhooks.Review(path, review, executor,
-                      [answer](std::expected<std::string, kube::Status> reviewed) {
-                        if (reviewed) return answer(std::move(*reviewed));
-                        answer(kube::Terminal(reviewed.error().message));
-                      });
-    };
-    return webhook;
   }
 };
 

@@ -5,32 +5,18 @@
 #include <string>
 #include <utility>
 
+#include "handlers/admission/judgement.h"
 #include "handlers/consult.h"
 #include "reconcile/ipam/admission.h"
 
 namespace berth::admission {
 namespace {
 
-constexpr std::string_view kNotReady =
-    "Berth does not know the other objects yet: conflicts with them were not looked for";
-
 ipam::Knowledge KnownTo(const ipam::System* system) {
   if (!system || !system->synced()) return {};
   return {.space = &system->space(), .subnets_of = [system](const std::string& pool, auto most) {
             return system->SubnetsOf(pool, most);
           }};
-}
-
-Response ResponseOf(ipam::Verdict verdict, const kube::Resource& resource, std::string_view name) {
-  Response response;
-  if (verdict.refusal) {
-    response = Response::Deny(std::move(*verdict.refusal));
-  } else if (!verdict.causes.empty()) {
-    response = Response::Deny(
-        kube::Invalid(resource.kind, resource.group, name, std::move(verdict.causes)));
-  }
-  for (const std::string& warning : verdict.warnings) response.Warn(warning);
-  return response;
 }
 
 ipam::Identity& IdentityOf(ipam::PoolProposal& proposal) { return proposal.pool.id; }
@@ -61,12 +47,6 @@ bool ChangesNothing(const Request& request) {
 bool PassesUnasked(const Request& request) {
   if (request.operation != Operation::kUpdate) return false;
   return request.object["metadata"]["deletionTimestamp"].exists() || ChangesNothing(request);
-}
-
-// What does not read as an object of its kind is the schema's to refuse; it comes here only where
-// there is no schema.
-Response Unreadable(const kube::Error& error) {
-  return Response::Deny(kube::BadRequest(error.message));
 }
 
 void Ask(ipam::Desk& desk, async::Executor& home, const kube::Resource& resource,

@@ -78,6 +78,16 @@ Spec Spec::From(kube::JsonView spec) {
   return result;
 }
 
+bool Spec::SingleLine() const {
+  const std::string_view carrier = std::string_view(isp).substr(0, isp.find("_L2"));
+  return carrier == "ChinaTelecom" || carrier == "ChinaUnicom" || carrier == "ChinaMobile";
+}
+
+std::string Spec::PaidBy() const {
+  if (!internet_charge_type.empty()) return internet_charge_type;
+  return PrePaid() || SingleLine() ? "PayByBandwidth" : "PayByTraffic";
+}
+
 Json Attempt::ToJson() const {
   Json texts(jsoncons::json_object_arg);
   ForEachText(request, [&](const char* name, const std::string& text) {
@@ -130,7 +140,7 @@ Attempt Object::NextAttempt() const {
                .request = {.client_token = ClientToken(id.uid, attempt.number + 1),
                            .bandwidth = spec.bandwidth,
                            .isp = spec.isp,
-                           .internet_charge_type = spec.internet_charge_type,
+                           .internet_charge_type = spec.PaidBy(),
                            .instance_charge_type = spec.instance_charge_type,
                            .public_ip_address_pool_id = spec.pool,
                            .resource_group_id = spec.resource_group,

@@ -18,7 +18,9 @@ namespace berth::eip {
 
 using runtime::Identity;
 
-inline constexpr kube::Resource kEips{"eip.alibabacloud.com", "v1alpha1", "eips", "EIP", false};
+// Of the whole cluster or of namespaces, as its CRD was installed: an object without a namespace
+// has a path without one.
+inline constexpr kube::Resource kEips{"eip.alibabacloud.com", "v1alpha1", "eips", "EIP"};
 
 inline constexpr std::string_view kFinalizer = "eip.alibabacloud.com/finalizer";
 // What to do about an address that is lost: "reallocate".
@@ -51,6 +53,10 @@ struct Spec {
 
   static Spec From(kube::JsonView spec);
   bool PrePaid() const { return instance_charge_type == "PrePaid"; }
+  // Of one carrier: the cloud sells it pay-as-you-go and by bandwidth only.
+  bool SingleLine() const;
+  // internetChargeType, or when it is not given the usual one of those that the rest allows.
+  std::string PaidBy() const;
 };
 
 // An allocation that was begun. All its repetitions ask for the same with the same token, whatever

@@ -238,7 +238,7 @@ async::Task<Reconciler::Next> Reconciler::Change(Pass* pass, async::Task<Result<
   auto done = co_await std::move(change);
   const bool gone = !done && done.error().error_class == ErrorClass::kNotFound;
   if (!done && !gone) co_return std::unexpected(std::move(done.error()));
-  if (!gone) log::Info("eip changed", {{"eip", pass->object.id.name}, {"what", what}});
+  if (!gone) log::Info("eip changed", {{"eip", pass->object.id.Key()}, {"what", what}});
   // The cloud may take its time to tell of it.
   Report report{.synced = true,
                 .progressing = true,
@@ -389,7 +389,7 @@ std::string Reconciler::TakenBy(const Object& object) const {
   parts_.objects.ForEachIn(parts_.by_address, id, [&](const std::string&, const Object& other) {
     if (other.id.uid != object.id.uid && rank(other) < rank(*first)) first = &other;
   });
-  return first == &object ? "" : first->id.name;
+  return first == &object ? "" : first->id.Key();
 }
 
 }  // namespace berth::eip

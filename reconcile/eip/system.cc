@@ -163,7 +163,7 @@ std::string System::HolderOf(const std::string& allocation_id,
   std::string holder;
   parts_->objects.ForEachIn(parts_->by_address, allocation_id,
                             [&](const std::string&, const Object& object) {
-                              if (object.id.uid != except_uid) holder = object.id.name;
+                              if (object.id.uid != except_uid) holder = object.id.Key();
                             });
   return holder;
 }

@@ -34,7 +34,8 @@ class System {
 
   bool synced() const;
   bool leading() const;
-  // The name of an object that has this address, other than the one of this uid; empty for none.
+  // The name of an object that has this address, with its namespace if it is in one, other than the
+  // one of this uid; empty for none. O(log n).
   std::string HolderOf(const std::string& allocation_id, const std::string& except_uid) const;
   // The controller while leading, none otherwise.
   const runtime::Controller* controller() const;

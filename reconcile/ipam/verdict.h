@@ -1,38 +1,15 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "kube/status.h"
 #include "reconcile/ipam/cidr.h"
+#include "reconcile/runtime/verdict.h"
 
 namespace berth::ipam {
 
-// What is to be said of an object that somebody wants stored, field by field in the words of the
-// API server's own validation.
-struct Verdict {
-  std::vector<kube::StatusCause> causes;  // of a 422
-  std::vector<std::string> warnings;
-  std::optional<kube::Status> refusal;  // for another reason than a field's; it is told instead
-
-  bool allowed() const { return causes.empty() && !refusal; }
-
-  void Required(std::string field, std::string_view what);
-  void Invalid(std::string field, std::string_view value, std::string_view why);
-  void Invalid(std::string field, std::int64_t value, std::string_view why);
-  void NotSupported(std::string field, std::string_view value, std::string_view supported);
-  void Forbidden(std::string field, std::string_view why);
-  // Nothing is said when both are the same.
-  void Immutable(std::string field, std::string_view before, std::string_view now);
-  void Immutable(std::string field, std::optional<int> before, std::optional<int> now);
-
-  // What was wrong with the object before as well, and is no other mistake now, becomes a warning:
-  // who changes something else need not mend it first. O(causes²).
-  void Ratchet(const Verdict& before);
-};
+using runtime::Verdict;
 
 // The CIDR that the text is in canonical form; otherwise the verdict says what is wrong. `what` is
 // for who left it out: "the pool's CIDR, as in 10.0.0.0/16".

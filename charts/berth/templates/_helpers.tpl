@@ -52,12 +52,15 @@ subjects:
 
 {{/*
 One webhook: its name, how to reach the server, what is matched.
-Argument: dict "root" $ "verb" "mutate" or "validate" "resource" "subnetpools" "operations" (list "CREATE" …)
+Argument: dict "root" $ "verb" "mutate" or "validate" "resource" "subnetpools" "operations" (list "CREATE" …); "group" when
+it is not plexaubnet.io, "scope" when it is not Namespaced
 */}}
 {{- define "berth.webhook" -}}
 {{- $v := .root.Values -}}
-{{- $path := printf "/%s/plexaubnet.io/%s" .verb .resource -}}
-name: {{ .verb }}.{{ .resource }}.plexaubnet.io
+{{- $group := default "plexaubnet.io" .group -}}
+{{- $scope := default "Namespaced" .scope -}}
+{{- $path := printf "/%s/%s/%s" .verb $group .resource -}}
+name: {{ .verb }}.{{ .resource }}.{{ $group }}
 clientConfig:
   {{- if $v.external.enabled }}
   {{- $host := ternary (printf "[%s]" $v.external.address) $v.external.address (contains ":" $v.external.address) }}
@@ -73,16 +76,18 @@ clientConfig:
   caBundle: {{ . }}
   {{- end }}
 rules:
-  - apiGroups: [plexaubnet.io]
+  - apiGroups: [{{ $group }}]
     apiVersions: [v1alpha1]
     operations: [{{ join ", " .operations }}]
     resources: [{{ .resource }}]
-    scope: Namespaced
+    scope: {{ $scope }}
+{{- if eq $scope "Namespaced" }}
 namespaceSelector:
   matchExpressions:
     - key: kubernetes.io/metadata.name
       operator: NotIn
       values: {{ append $v.webhooks.excludedNamespaces .root.Release.Namespace | uniq | toJson }}
+{{- end }}
 matchConditions:
   # What Berth writes itself follows from what it decided; a replica that is behind must not object.
   - name: not-from-berth
@@ -101,4 +106,31 @@ sideEffects: {{ ternary "NoneOnDryRun" "None" (and (eq .verb "mutate") (eq .reso
 reinvocationPolicy: Never
 {{- end }}
 admissionReviewVersions: [v1]
+{{- end -}}
+
+{{/* What the server is told about EIPs: its arguments, one a line. */}}
+{{- define "berth.eip.args" -}}
+{{- $e := .Values.eip -}}
+{{- if not $e.region }}{{ fail "eip.enabled needs eip.region, as in cn-hangzhou" }}{{ end -}}
+{{- $args := list "--aliyun-region" $e.region "--eip-resync" (int $e.resync) -}}
+{{- if $e.credentialsSecret }}{{ $args = concat $args (list "--aliyun-credentials-dir" "/etc/berth/aliyun") }}{{ end -}}
+{{- if $e.vpcNetwork }}{{ $args = append $args "--aliyun-vpc-network" }}{{ end -}}
+{{- with $e.endpoints.vpc }}{{ $args = concat $args (list "--aliyun-vpc-endpoint" .) }}{{ end -}}
+{{- with $e.endpoints.sts }}{{ $args = concat $args (list "--aliyun-sts-endpoint" .) }}{{ end -}}
+{{- if $e.caSecret }}{{ $args = concat $args (list "--aliyun-ca-file" "/etc/berth/aliyun-ca/ca.crt") }}{{ end -}}
+{{- with $e.callsPerMinute }}{{ $args = concat $args (list "--aliyun-calls-per-minute" (int .)) }}{{ end -}}
+{{- range $action, $most := $e.limits }}{{ $args = concat $args (list "--aliyun-limit" (printf "%s=%d" $action (int $most))) }}{{ end -}}
+{{- range $args }}
+- {{ . | toString | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* True when the server assumes a RAM role with its service account's token, empty otherwise. */}}
+{{- define "berth.eip.oidc" -}}
+{{- $o := .Values.eip.oidc -}}
+{{- if and .Values.eip.enabled (or $o.roleArn $o.providerArn) -}}
+{{- if not (and $o.roleArn $o.providerArn) }}{{ fail "eip.oidc needs both roleArn and providerArn" }}{{ end -}}
+{{- if .Values.eip.credentialsSecret }}{{ fail "eip.credentialsSecret and eip.oidc are two ways: choose one" }}{{ end -}}
+true
+{{- end -}}
 {{- end -}}

@@ -1,0 +1,27 @@
+#include "handlers/admission/judgement.h"
+
+#include <string>
+#include <utility>
+
+#include "kube/status.h"
+
+namespace berth::admission {
+
+Response ResponseOf(runtime::Verdict verdict, const kube::Resource& resource,
+                    std::string_view name) {
+  Response response;
+  if (verdict.refusal) {
+    response = Response::Deny(std::move(*verdict.refusal));
+  } else if (!verdict.causes.empty()) {
+    response = Response::Deny(
+        kube::Invalid(resource.kind, resource.group, name, std::move(verdict.causes)));
+  }
+  for (const std::string& warning : verdict.warnings) response.Warn(warning);
+  return response;
+}
+
+Response Unreadable(const kube::Error& error) {
+  return Response::Deny(kube::BadRequest(error.message));
+}
+
+}  // namespace berth::admission
