@@ -11,6 +11,7 @@
 
 #include "certs/authority.h"
 #include "certs/store.h"
+#include "handlers/admission/eip.h"
 #include "handlers/admission/ipam.h"
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
@@ -23,6 +24,7 @@
 #include "kube/client_transport.h"
 #include "kube/informer.h"
 #include "log/log.h"
+#include "reconcile/eip/desk.h"
 #include "reconcile/eip/system.h"
 #include "reconcile/ipam/desk.h"
 #include "reconcile/ipam/system.h"
@@ -130,6 +132,7 @@ class Server {
       std::chrono::system_clock::now() - std::chrono::steady_clock::now().time_since_epoch();
   async::EventLoop control_thread_{"control"};
   ipam::Desk desk_{control_thread_};
+  eip::Desk eip_desk_{control_thread_};
   apis::PoolRecalculation pool_recalculation_{desk_};
   std::string stamp_key_;
   // On the control thread.
@@ -247,6 +250,7 @@ kube::Result<void> Server::Prepare() {
   api_->Add(pool_recalculation_);
   api_->Start();
   admission::RegisterIpam(webhooks_, desk_);
+  admission::RegisterEip(webhooks_, eip_desk_);
   if (auto done = StageServingPair(); !done) return done;
   if (auto done = StageClientCa(); !done) return done;
 
@@ -334,6 +338,7 @@ void Server::StartSystems() {
     control_->eip = std::make_unique<eip::System>(
         control_thread_, *control_->transport, *control_->leadership, account_->vpc(),
         eip::System::Options{.resync = options_.aliyun.eip_resync, .registry = &registry_});
+    eip_desk_.Open(control_->eip.get());
   }
   control_->leadership->Start();
 }
@@ -442,6 +447,7 @@ void Server::GiveLeaseBack() {
   control_thread_.Run([this] {
     control_->stopping = {};
     desk_.Open(nullptr);
+    eip_desk_.Open(nullptr);
   });
 }
 

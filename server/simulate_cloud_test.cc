@@ -34,7 +34,8 @@ class SimulateCloudTest : public testing::Test {
   }
   void TearDown() override {
     loop_.Run([this] { account_.reset(); });
-    if (cloud_) EXPECT_EQ(cloud_->Stop(), 0) << cloud_->Log();
+    if (!cloud_) return;
+    EXPECT_EQ(cloud_->Stop(), 0) << cloud_->Log();
   }
 
   std::filesystem::path CaFile() const { return cloud_->state_dir() / "certs" / "ca.crt"; }
