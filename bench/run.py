@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from bench.harness import ROOT, BenchError, Context, say  # noqa: E402
 
-BENCHMARKS = ["webhook", "watch", "queue", "informer", "allocator", "restart"]
+BENCHMARKS = ["webhook", "watch", "queue", "informer", "allocator", "restart", "eip"]
 
 
 def measure(name, quick):

@@ -7,7 +7,8 @@
 
 namespace berth::cloud {
 
-// One call to a cloud, as people and metrics may see it: nothing of its parameters or credentials.
+// One call to a cloud, as people and metrics may see it: of its parameters only what it was about,
+// nothing of its credentials.
 struct CallRecord {
   std::string action;         // "AllocateEipAddress"
   async::WallTime at;         // when it was sent
@@ -19,6 +20,9 @@ struct CallRecord {
   std::string code;
   std::string message;     // of an error
   std::string request_id;  // the cloud's
+  // Which of the cloud's resources it was about: the first one's ID and how many more; of an
+  // allocation without an answer the client token. At most 128 bytes.
+  std::string resource;
   bool throttled = false;
 };
 

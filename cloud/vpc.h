@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "async/task.h"
@@ -51,11 +52,16 @@ struct EipRequest {
   std::string name;
   std::string description;
   std::vector<std::string> security_protection_types;
+  Tags tags;  // which it has from the first moment on
   // For PrePaid.
   int period = 0;
   std::string pricing_cycle;  // Month, Year
   bool auto_pay = false;
 };
+
+// The reason of an error of a call that never left this process: there was no turn for it
+// (kThrottled), or no key.
+inline constexpr std::string_view kNotSent = "NotSent";
 
 struct AllocatedEip {
   std::string allocation_id;

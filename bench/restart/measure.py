@@ -47,7 +47,7 @@ def run(context):
 def _measure(context, plural, count):
     state = context.work / plural
     with Program([context.berth(), "demo", "--port", 0, "--state-dir", state], context.server_cpu, context.work) as demo:
-        cluster = _Cluster(demo, state)
+        cluster = Cluster(demo, state)
         empty = _restart(context, state, f"{plural}-empty", 0)
         _fill(cluster, plural, count)
         return empty, _restart(context, state, f"{plural}-full", count)
@@ -70,7 +70,7 @@ def _restart(context, state, name, count):
             raise BenchError(f"{line['subnets']} Subnets of {count} are known")
         time.sleep(REST)
         return {"ready": ready, "work": _seconds(line["ts"]) - clock, "cpu": cpu, "rss_at_work": at_work,
-                "rss": berth.rss(), "peak": _peak(berth)}
+                "rss": berth.rss(), "peak": peak(berth)}
 
 
 def _ready(port):
@@ -86,14 +86,14 @@ def _seconds(timestamp):
     return datetime.datetime.fromisoformat(timestamp).timestamp()
 
 
-def _peak(program):
+def peak(program):
     for line in pathlib.Path(f"/proc/{program.pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     program.fail("has no VmHWM")
 
 
-class _Cluster:
+class Cluster:
     """The demo's API, with the token of its kubeconfig."""
 
     def __init__(self, demo, state):

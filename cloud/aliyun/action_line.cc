@@ -4,10 +4,18 @@
 #include <utility>
 
 namespace berth::cloud::aliyun {
+namespace {
+
+async::TokenBucket BucketOf(int calls_per_minute) {
+  const int burst = std::clamp(calls_per_minute / 12, 1, ActionLine::kBurst);
+  const int steady = std::max(calls_per_minute - burst, 1);
+  return {async::Duration(std::chrono::minutes(1)) / steady, burst};
+}
+
+}  // namespace
+
 ActionLine::ActionLine(async::Executor& executor, int calls_per_minute, async::Duration patience)
-    : executor_(executor),
-      bucket_(async::Duration(std::chrono::minutes(1)) / std::max(calls_per_minute, 1), kBurst),
-      patience_(patience) {}
+    : executor_(executor), bucket_(BucketOf(calls_per_minute)), patience_(patience) {}
 
 async::Task<bool> ActionLine::Turn() {
   if (waiting_.empty() && bucket_.Take(executor_.Now())) co_return true;

@@ -22,8 +22,10 @@ class ActionLine {
   static constexpr async::Duration kLongestPause = std::chrono::seconds(30);
   static constexpr async::Duration kCalm = std::chrono::minutes(1);
 
-  // At least one call a minute; after a quiet time kBurst at once. Who has waited for `patience` is
-  // told that there was no turn.
+  // After a quiet time kBurst go at once, and never more than `calls_per_minute` within a minute,
+  // these included: a cloud that counts by the minute throttles none of them. Of a small limit the
+  // burst is a twelfth. At least one call a minute. Who has waited for `patience` is told that
+  // there was no turn.
   ActionLine(async::Executor& executor, int calls_per_minute, async::Duration patience);
 
   // Whether it is the caller's turn.

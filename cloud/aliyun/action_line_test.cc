@@ -30,7 +30,7 @@ class ActionLineTest : public testing::Test {
 
   async::TestExecutor executor_;
   // Five at once, then one a second.
-  ActionLine line_{executor_, 60, 1min};
+  ActionLine line_{executor_, 65, 1min};
   std::vector<std::unique_ptr<Pending<bool>>> calls_;
 };
 
@@ -42,6 +42,25 @@ TEST_F(ActionLineTest, LetsABurstGoAndThenOneAtATimeInOrder) {
     EXPECT_FALSE(Went(next));
     executor_.Advance(1ms);
     EXPECT_TRUE(Went(next)) << next;
+  }
+}
+
+TEST_F(ActionLineTest, NoMinuteHasMoreThanTheLimit) {
+  for (const int limit : {600, 65, 12, 3}) {
+    ActionLine line(executor_, limit, 10min);
+    std::vector<std::unique_ptr<Pending<bool>>> calls;
+    const auto gone = [&] {
+      return std::ranges::count_if(calls, [](const auto& call) { return call->ended(); });
+    };
+    for (int i = 0; i < 2 * limit; ++i) {
+      calls.push_back(std::make_unique<Pending<bool>>(line.Turn()));
+    }
+    executor_.Advance(1min - 1ms);
+    EXPECT_LE(gone(), limit);
+    EXPECT_GE(gone(), limit * 2 / 3);
+    const auto before = gone();
+    executor_.Advance(1min);
+    EXPECT_LE(gone() - before, limit);
   }
 }
 

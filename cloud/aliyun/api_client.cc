@@ -1,15 +1,32 @@
 #include "cloud/aliyun/api_client.h"
 
+#include <algorithm>
 #include <format>
 #include <utility>
 
 #include "cloud/aliyun/error_table.h"
 #include "cloud/aliyun/request.h"
+#include "cloud/vpc.h"
+#include "log/escape.h"
 
 namespace berth::cloud::aliyun {
 namespace {
 
-constexpr std::string_view kNotSent = "NotSent";
+constexpr std::size_t kLongestResource = 128;
+
+// What a call is about; see CallRecord. None of these parameters ever has a secret.
+std::string ResourceOf(const Parameters& parameters) {
+  for (const char* name : {"AllocationId", "IpInstanceId", "ResourceId", "ResourceId.1",
+                           "ClientToken", "Tag.1.Value"}) {
+    const auto found = parameters.find(name);
+    if (found == parameters.end()) continue;
+    const std::string& value = found->second;
+    const auto more = std::ranges::count(value, ',');
+    const std::string first = log::ToUtf8(value.substr(0, value.find(',')), kLongestResource - 24);
+    return more == 0 ? first : std::format("{} and {} more", first, more);
+  }
+  return {};
+}
 
 bool IsRead(std::string_view action) {
   return action.starts_with("Describe") || action.starts_with("List");
@@ -29,7 +46,10 @@ async::Task<Result<Json>> ApiClient::Call(std::string action, Parameters paramet
   const async::TimePoint came = executor_.Now();
   const auto credential = co_await WaitToSend(action);
   const async::TimePoint sent = executor_.Now();
-  CallRecord record{.action = action, .at = executor_.WallNow(), .waited = sent - came};
+  CallRecord record{.action = action,
+                    .at = executor_.WallNow(),
+                    .waited = sent - came,
+                    .resource = ResourceOf(parameters)};
   if (!credential) {
     Tell(std::move(record), {std::unexpected(credential.error()), {}});
     co_return std::unexpected(credential.error());
@@ -42,7 +62,11 @@ async::Task<Result<Json>> ApiClient::Call(std::string action, Parameters paramet
 
   Answer answer = ReadAnswer(response, !IsRead(action),
                              {credential->key_id, credential->secret, credential->security_token});
-  if (!answer.outcome) Learn(answer.outcome.error(), action, sent, *credential);
+  if (!answer.outcome) {
+    Learn(answer.outcome.error(), action, sent, *credential);
+  } else if (std::string made = Text(*answer.outcome, "AllocationId"); !made.empty()) {
+    record.resource = log::ToUtf8(made, kLongestResource);
+  }
   Tell(std::move(record), answer);
   co_return std::move(answer.outcome);
 }

@@ -112,6 +112,7 @@ async::Task<Result<AllocatedEip>> VpcClient::AllocateEip(EipRequest request) {
   AddGiven(parameters, "Name", std::move(request.name));
   AddGiven(parameters, "Description", std::move(request.description));
   AddList(parameters, "SecurityProtectionTypes", request.security_protection_types);
+  AddTags(parameters, request.tags);
   if (request.period > 0) {
     parameters["Period"] = std::to_string(request.period);
     AddGiven(parameters, "PricingCycle", std::move(request.pricing_cycle));

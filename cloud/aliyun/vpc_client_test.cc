@@ -80,6 +80,7 @@ TEST_F(VpcClientTest, AllocateSendsAllThatIsAskedFor) {
                         .name = "web",
                         .description = "für alle & jeden",
                         .security_protection_types = {"AntiDDoS_Enhanced", "Other"},
+                        .tags = {{"owner", "u-1"}, {"team", "web"}},
                         .period = 3,
                         .pricing_cycle = "Month",
                         .auto_pay = true}));
@@ -98,7 +99,11 @@ TEST_F(VpcClientTest, AllocateSendsAllThatIsAskedFor) {
                         {"PublicIpAddressPoolId", "pippool-1"},
                         {"ResourceGroupId", "rg-1"},
                         {"SecurityProtectionTypes.1", "AntiDDoS_Enhanced"},
-                        {"SecurityProtectionTypes.2", "Other"}}));
+                        {"SecurityProtectionTypes.2", "Other"},
+                        {"Tag.1.Key", "owner"},
+                        {"Tag.1.Value", "u-1"},
+                        {"Tag.2.Key", "team"},
+                        {"Tag.2.Value", "web"}}));
   transport_.last().Answer(
       200, R"({"AllocationId":"eip-1","EipAddress":"203.0.113.7","OrderId":12,"RequestId":"R"})");
   ASSERT_TRUE(call.value());

@@ -142,6 +142,9 @@ std::expected<Eip, Refusal> EipToAllocate(const Call& call) {
   if (const auto good = CheckTexts(eip); !good) return std::unexpected(good.error());
   if (!IsBandwidth(eip)) return Invalid("Bandwidth");
   if (Or(call["Netmode"], "public") != "public") return Invalid("Netmode");
+  auto tags = NumberedTags(call);
+  if (!tags) return std::unexpected(tags.error());
+  eip.tags = std::move(*tags);
   for (const std::string& type : eip.security_protection_types) {
     if (type != "AntiDDoS_Enhanced") return Invalid("SecurityProtectionTypes");
   }

@@ -308,6 +308,18 @@ TEST_F(VpcTest, TagsFindAddresses) {
   EXPECT_EQ(found({{"Tag.1.Key", "owner"}}), Ids{});
 }
 
+TEST_F(VpcTest, AnAddressMayBeAllocatedWithTags) {
+  const auto made =
+      caller.Ask("AllocateEipAddress",
+                 {{"Tag.1.Key", "owner"}, {"Tag.1.Value", "berth"}, {"Tag.2.Key", "empty"}});
+  EXPECT_EQ(vpc.Find(made["AllocationId"])->tags, (Tags{{"owner", "berth"}, {"empty", ""}}));
+  const auto found =
+      caller.Ask("DescribeEipAddresses", {{"Tag.1.Key", "owner"}, {"Tag.1.Value", "berth"}});
+  EXPECT_EQ(found["TotalCount"], "1");
+  EXPECT_EQ(caller.Code("AllocateEipAddress", {{"Tag.1.Key", "acs:thing"}}),
+            "InvalidTagKey.Malformed");
+}
+
 TEST_F(VpcTest, TagsAreChecked) {
   const std::string id = caller.Allocate();
   const auto tag = [&](Parameters tags) {

@@ -58,8 +58,8 @@ Object AtVersion(const Object& object, std::uint64_t version) {
 LiveCollection::LiveCollection(ResourceType type, std::uint64_t first_version, Limits limits)
     : type_(std::move(type)), limits_(limits), version_(first_version), oldest_(first_version) {}
 
-LiveCollection::LiveCollection(ResourceType type)
-    : LiveCollection(std::move(type), MicrosecondsNow(), Limits{}) {}
+LiveCollection::LiveCollection(ResourceType type, Limits limits)
+    : LiveCollection(std::move(type), MicrosecondsNow(), limits) {}
 
 ObjectPtr LiveCollection::Build(const Draft& draft, const std::string& uid, std::int64_t created,
                                 std::uint64_t version) const {

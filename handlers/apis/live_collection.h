@@ -31,7 +31,8 @@ class LiveCollection : public ResourceStore {
   // `first_version` is above every version of an earlier process, so that a watch across a restart
   // starts over.
   LiveCollection(ResourceType type, std::uint64_t first_version, Limits limits);
-  explicit LiveCollection(ResourceType type);
+  explicit LiveCollection(ResourceType type) : LiveCollection(std::move(type), Limits()) {}
+  LiveCollection(ResourceType type, Limits limits);
 
   // Adds or changes. Nothing happens when the object is the same already. O(log n + size).
   void Put(Draft draft);

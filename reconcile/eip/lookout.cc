@@ -14,7 +14,7 @@ async::Task<Lookout::Seen> Lookout::See(std::string id) {
     if (waiting_.size() >= cloud::Vpc::kMostIds) {
       Send();
     } else if (!timer_) {
-      timer_ = executor_.RunAfter(kMoment, [this] { Send(); });
+      timer_ = executor_.RunAt(std::max(executor_.Now() + kMoment, next_), [this] { Send(); });
     }
     return async::Handle([waiter] { waiter->done = nullptr; });
   });
@@ -22,6 +22,7 @@ async::Task<Lookout::Seen> Lookout::See(std::string id) {
 
 void Lookout::Send() {
   timer_ = {};
+  next_ = executor_.Now() + kPause;
   std::erase_if(calls_, [](const async::Running& call) { return !call; });
   calls_.push_back(async::Start(Ask(std::exchange(waiting_, {}))));
 }

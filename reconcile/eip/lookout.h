@@ -15,12 +15,15 @@
 namespace berth::eip {
 
 // Asks the cloud for addresses, many at once: what is asked for within a moment goes out as one
-// call, of at most Vpc::kMostIds. So a resync of n addresses costs n / kMostIds calls. On the
+// call, of at most Vpc::kMostIds. While there is more to ask, a call that is not full goes out a
+// second after the last one. So a resync of n addresses costs n / kMostIds calls, and what comes
+// one by one, such as addresses as they are allocated, no more than one call a second. On the
 // executor's thread.
 class Lookout {
  public:
   using Seen = Result<std::optional<cloud::Eip>>;
   static constexpr async::Duration kMoment = std::chrono::milliseconds(50);
+  static constexpr async::Duration kPause = std::chrono::seconds(1);
 
   // `vpc` outlives the lookout, and that the tasks it gave.
   Lookout(async::Executor& executor, cloud::Vpc& vpc) : executor_(executor), vpc_(vpc) {}
@@ -42,6 +45,7 @@ class Lookout {
   cloud::Vpc& vpc_;
   Waiters waiting_;
   async::Handle timer_;
+  async::TimePoint next_{};  // when a call that is not full may go
   std::list<async::Running> calls_;
 };
 

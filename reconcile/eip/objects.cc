@@ -4,6 +4,8 @@
 #include <format>
 #include <ranges>
 
+#include "kube/age.h"
+
 namespace berth::eip {
 namespace {
 
@@ -34,6 +36,7 @@ void ForEachText(Request& request, Visit&& visit) {
 constexpr const char* kProtection = "securityProtectionTypes";
 constexpr const char* kPeriod = "period";
 constexpr const char* kAutoPay = "autoPay";
+constexpr std::string_view kTag = "tag:";  // and its key
 
 Attempt AttemptFrom(kube::JsonView view) {
   Attempt attempt{.number = view["number"].Int().value_or(0), .request = {}};
@@ -49,6 +52,10 @@ Attempt AttemptFrom(kube::JsonView view) {
   const std::string_view period = request[kPeriod].StringOr("");
   std::from_chars(period.data(), period.data() + period.size(), attempt.request.period);
   attempt.request.auto_pay = request[kAutoPay].StringOr("") == "true";
+  request.ForEach([&](std::string_view name, kube::JsonView value) {
+    if (!name.starts_with(kTag)) return;
+    attempt.request.tags.emplace(std::string(name.substr(kTag.size())), Text(value));
+  });
   return attempt;
 }
 
@@ -102,6 +109,7 @@ Json Attempt::ToJson() const {
     texts[kPeriod] = std::to_string(request.period);
     texts[kAutoPay] = request.auto_pay ? "true" : "false";
   }
+  for (const auto& [key, value] : request.tags) texts[std::string(kTag) + key] = value;
   Json json(jsoncons::json_object_arg);
   json["number"] = number;
   json["clientToken"] = Json::null();
@@ -128,10 +136,23 @@ kube::Result<Object> Object::From(kube::JsonView object) {
                 .origin = Origin::kUnknown,
                 .attempt = AttemptFrom(status["attempt"]),
                 .applied_tags = TagsOf(status["tags"]),
+                .cloud_status = {},
+                .told_reason = {},
                 .status = status.ToJson()};
   const std::string_view origin = status["origin"].StringOr("");
   if (origin == "Created") result.origin = Origin::kCreated;
   if (origin == "Imported") result.origin = Origin::kImported;
+  result.cloud_status = Text(status["status"]);
+  status["conditions"].ForEachItem([&](kube::JsonView condition) {
+    const std::string_view type = condition["type"].StringOr("");
+    const bool holds = condition["status"].StringOr("") == "True";
+    if (type == "Progressing") result.told_progressing = holds;
+    if (type != "Ready") return;
+    result.told_ready = holds;
+    result.told_reason = Text(condition["reason"]);
+    const std::string_view since = condition["lastTransitionTime"].StringOr("");
+    result.told_since = kube::ParseTimestamp(since).value_or(0);
+  });
   return result;
 }
 
@@ -146,7 +167,9 @@ Attempt Object::NextAttempt() const {
                            .resource_group_id = spec.resource_group,
                            .name = spec.name,
                            .description = spec.description,
-                           .security_protection_types = spec.protection}};
+                           .security_protection_types = spec.protection,
+                           .tags = spec.tags}};
+  next.request.tags.insert_or_assign(std::string(kOwnerTag), id.uid);
   if (spec.PrePaid()) {
     next.request.period = spec.period > 0 ? spec.period : 1;
     next.request.pricing_cycle = spec.pricing_cycle.empty() ? "Month" : spec.pricing_cycle;

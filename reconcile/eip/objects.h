@@ -82,7 +82,12 @@ struct Object {
   Origin origin = Origin::kUnknown;
   Attempt attempt;
   cloud::Tags applied_tags;  // those of the spec that we have put on the address
-  std::string status;        // JSON; as it is written now
+  std::string cloud_status;  // Available, …
+  bool told_ready = false;   // the Ready condition, and why
+  std::string told_reason;
+  std::int64_t told_since = 0;    // that it is so, in Unix seconds
+  bool told_progressing = false;  // the Progressing condition
+  std::string status;             // JSON; as it is written now
 
   static kube::Result<Object> From(kube::JsonView object);
 

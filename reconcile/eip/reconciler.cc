@@ -57,6 +57,7 @@ Json TextsOf(const cloud::Tags& tags) {
 }  // namespace
 
 async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
+  const async::Handle at_the_end([this, &key] { Leave(key); });
   const Object* object = parts_.latest.Get(key);
   if (!object) {
     memories_.erase(key);
@@ -73,11 +74,29 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
     pass.sight.taken_by = TakenBy(pass.object);
     pass.sight.fresh_attempt =
         pass.object.attempt.number == memory.fresh_attempt && memory.fresh_attempt > 0;
-    auto next = co_await Take(&pass, Decide(pass.object, pass.sight));
+    Step step = Decide(pass.object, pass.sight);
+    if (!MayTake(key, pass.object, step)) co_return runtime::Requeue{};
+    auto next = co_await Take(&pass, std::move(step));
     if (!next) co_return co_await Fail(&pass, std::move(next.error()));
     if (*next) co_return **next;
   }
   co_return std::unexpected(Error{ErrorClass::kRetry, {}, "too many steps"});
+}
+
+bool Reconciler::MayTake(const std::string& key, const Object& object, const Step& step) {
+  const bool allocates =
+      std::holds_alternative<step::Begin>(step) || std::holds_alternative<step::Find>(step) ||
+      std::holds_alternative<step::Allocate>(step) ||
+      (std::holds_alternative<step::AddFinalizer>(step) && object.ClaimedId().empty());
+  if (allocates) return allocating_.Enter(key);
+  if (std::holds_alternative<step::Release>(step)) return releasing_.Enter(key);
+  if (!object.allocation_id.empty()) allocating_.Leave(key);
+  return true;
+}
+
+void Reconciler::Leave(const std::string& key) {
+  allocating_.Leave(key);
+  releasing_.Leave(key);
 }
 
 async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
@@ -184,8 +203,9 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
 
 async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   pass->doing = "Create";
-  pass->memory.fresh_attempt = 0;
+  const std::int64_t fresh = std::exchange(pass->memory.fresh_attempt, 0);
   auto made = co_await parts_.vpc.AllocateEip(pass->object.attempt.request);
+  if (!made && made.error().reason == cloud::kNotSent) pass->memory.fresh_attempt = fresh;
   if (!made && ProvesNothingAllocated(made.error())) {
     co_return co_await Refused(pass, std::move(made.error()));
   }
@@ -214,6 +234,11 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   facts["allocationID"] = id;
   facts["eipAddress"] = address;
   facts["origin"] = origin == Origin::kCreated ? "Created" : "Imported";
+  if (origin == Origin::kCreated) {
+    cloud::Tags given = pass->object.attempt.request.tags;
+    given.erase(std::string(kOwnerTag));
+    facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
+  }
   auto written = co_await Tell(
       pass, {.progressing = true, .reason = "Creating", .message = "it is being set up"},
       std::move(facts));
@@ -315,6 +340,10 @@ async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass) {
 }
 
 async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
+  // There was no turn for the call: nothing has happened that anybody could be told of.
+  if (error.reason == cloud::kNotSent && error.error_class == ErrorClass::kThrottled) {
+    co_return runtime::Requeue{error.retry_after};
+  }
   if (error.error_class == ErrorClass::kTerminal) {
     pass->memory.refused_of = BasisOf(pass->object);
     pass->memory.refused_until = parts_.executor.Now() + kRefusedFor;

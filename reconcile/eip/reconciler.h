@@ -17,6 +17,7 @@
 #include "reconcile/eip/objects.h"
 #include "reconcile/eip/plan.h"
 #include "reconcile/eip/status.h"
+#include "reconcile/eip/turnstile.h"
 #include "reconcile/runtime/controller.h"
 #include "reconcile/runtime/overlay.h"
 
@@ -36,9 +37,18 @@ class Reconciler {
     runtime::Overlay<Object>& latest;
     std::size_t by_address;  // the informer's index of ClaimedId
     cloud::Vpc& vpc;
+    std::function<void(const std::string& key)> again;  // has it reconciled soon
   };
 
-  explicit Reconciler(Parts parts) : parts_(parts), lookout_(parts.executor, parts.vpc) {}
+  // How many wait for the cloud to allocate, or to release, at once. Enough that there is always
+  // one whose turn it is; the others do not even begin.
+  static constexpr std::size_t kInLine = 50;
+
+  explicit Reconciler(Parts parts)
+      : parts_(std::move(parts)),
+        lookout_(parts_.executor, parts_.vpc),
+        allocating_(kInLine, parts_.again),
+        releasing_(kInLine, parts_.again) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
@@ -84,9 +94,14 @@ class Reconciler {
   void Record(const Pass& pass, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);
   std::string TakenBy(const Object& object) const;
+  // Whether a step may be taken now. If not, the key will be reconciled again when it may.
+  bool MayTake(const std::string& key, const Object& object, const Step& step);
+  void Leave(const std::string& key);
 
   Parts parts_;
   Lookout lookout_;
+  Turnstile allocating_;
+  Turnstile releasing_;
   std::unordered_map<std::string, Memory> memories_;  // by key
 };
 

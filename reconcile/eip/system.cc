@@ -1,9 +1,11 @@
 #include "reconcile/eip/system.h"
 
+#include <optional>
 #include <utility>
 
 #include "kube/informer.h"
 #include "log/log.h"
+#include "reconcile/eip/metrics.h"
 #include "reconcile/eip/reconciler.h"
 #include "reconcile/runtime/overlay.h"
 
@@ -13,8 +15,10 @@ namespace {
 using namespace std::chrono_literals;
 
 // Most of a reconcile is waiting for the cloud, and those that wait together are asked for
-// together.
+// together. Half of them may be waiting for an allocation or a release: see Reconciler::kInLine.
 constexpr std::size_t kAtOnce = 200;
+// How old a metric may be that grows with time alone.
+constexpr auto kShowEach = 5s;
 constexpr auto kDrainFor = 2s;
 constexpr auto kDrainPoll = 10ms;
 
@@ -41,7 +45,8 @@ struct System::Parts {
                       .objects = parts.objects,
                       .latest = parts.latest,
                       .by_address = parts.by_address,
-                      .vpc = parts.vpc}),
+                      .vpc = parts.vpc,
+                      .again = [this](const std::string& key) { controller.Add(key); }}),
           controller(parts.executor,
                      {.name = "EIP", .concurrency = kAtOnce, .registry = parts.options.registry},
                      [this](std::string key) { return reconciler.Reconcile(std::move(key)); }) {}
@@ -56,6 +61,8 @@ struct System::Parts {
         cloud::Vpc& to_ask, Options given);
 
   void Listen();
+  void Count();
+  void ShowMetrics();
   void Elected();
   void BeginWhenFresh();
   void Resync();
@@ -69,6 +76,8 @@ struct System::Parts {
   kube::Informer<Object> objects;
   runtime::Overlay<Object> latest;
   std::size_t by_address;
+  std::optional<Metrics> metrics;  // of the cache, whoever leads
+  async::Handle show;
   std::unique_ptr<Work> work;
   bool may_work = false;  // this replica leads
 };
@@ -87,6 +96,7 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
         return id.empty() ? std::vector<std::string>() : std::vector{id};
       })) {
   Listen();
+  if (options.registry) Count();
   objects.Start();
   leadership.Join({.on_elected = [this] { Elected(); },
                    .on_deposed =
@@ -118,6 +128,21 @@ void System::Parts::Listen() {
                             tell_others(last);
                           },
                       .on_whole = [this] { BeginWhenFresh(); }});
+}
+
+void System::Parts::Count() {
+  metrics.emplace(*options.registry);
+  objects.AddHandler(
+      {.on_add = [this](const std::string& key, const Object& now) { metrics->Put(key, now); },
+       .on_update = [this](const std::string& key, const Object&,
+                           const Object& now) { metrics->Put(key, now); },
+       .on_delete = [this](const std::string& key, const Object&) { metrics->Remove(key); }});
+  ShowMetrics();
+}
+
+void System::Parts::ShowMetrics() {
+  metrics->Show(executor.WallNow());
+  show = executor.RunAfter(kShowEach, [this] { ShowMetrics(); });
 }
 
 void System::Parts::Elected() {

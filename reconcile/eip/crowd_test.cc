@@ -1,0 +1,178 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/registry.h>
+
+#include <format>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/test_executor.h"
+#include "cloud/aliyun/api_client.h"
+#include "cloud/aliyun/credentials.h"
+#include "cloud/aliyun/vpc_client.h"
+#include "cloud/call_history.h"
+#include "cloud/simulator/cloud.h"
+#include "cloud/simulator/transport.h"
+#include "kube/json.h"
+#include "kube/memory/local_transport.h"
+#include "kube/yaml.h"
+#include "reconcile/crds.h"
+#include "reconcile/eip/system.h"
+
+namespace berth::eip {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Contains;
+using testing::Not;
+
+constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
+
+// More objects than the cloud has calls for.
+class Crowd : public testing::Test {
+ protected:
+  void Start(int calls_per_minute, std::chrono::milliseconds patience = 60s) {
+    cloud_.keys().Add({.id = "id", .secret = "secret", .caller = "berth"});
+    for (const char* action : {"AllocateEipAddress", "DescribeEipAddresses", "ReleaseEipAddress"}) {
+      cloud_.throttle().SetLimit(action, static_cast<std::uint64_t>(calls_per_minute));
+    }
+    for (const std::string_view yaml : CustomResourceDefinitions()) {
+      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+           kube::YamlToJson(yaml)->to_string());
+    }
+    api_ = std::make_unique<cloud::aliyun::ApiClient>(
+        executor_, to_cloud_, credentials_, &history_,
+        cloud::aliyun::ApiOptions{.endpoint = cloud::aliyun::VpcEndpoint("cn-hangzhou", false),
+                                  .version = std::string(cloud::aliyun::kVpcVersion),
+                                  .region = "cn-hangzhou",
+                                  .calls_per_minute = calls_per_minute,
+                                  .patience = patience});
+    vpc_ = std::make_unique<cloud::aliyun::VpcClient>(*api_);
+    system_ = std::make_unique<System>(executor_, transport_, leadership_, *vpc_,
+                                       System::Options{.registry = &registry_});
+    leadership_.Start();
+    executor_.Advance(10s);
+    ASSERT_TRUE(system_->leading());
+  }
+
+  kube::Response Send(kube::Method method, const std::string& path, const std::string& body = "",
+                      const std::string& type = "application/json") {
+    kube::Response answer;
+    server_.Handle({.method = method, .path = path, .body = body, .content_type = type},
+                   [&](kube::Response response) { answer = std::move(response); });
+    EXPECT_LT(answer.code, 300) << answer.body;
+    return answer;
+  }
+  void Create(const std::string& name) {
+    Send(kube::Method::kPost, kCollection,
+         std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP","metadata":)"
+                     R"({{"name":"{}"}},"spec":{{"bandwidth":"20","tags":{{"n":"{}"}}}}}})",
+                     name, name));
+  }
+  void CreateMany(int count) {
+    for (int i = 0; i < count; ++i) Create(std::format("many-{}", i));
+  }
+  double Gauge(const std::string& name) {
+    for (const auto& family : registry_.Collect()) {
+      if (family.name == name) return family.metric.at(0).gauge.value;
+    }
+    ADD_FAILURE() << name;
+    return 0;
+  }
+  std::string Status(const std::string& name, const std::string& member) {
+    const Json object =
+        Json::parse(Send(kube::Method::kGet, std::format("{}/{}", kCollection, name)).body);
+    return object["status"].get_value_or<std::string>(member, "");
+  }
+  std::vector<std::string> EventReasons() {
+    const Json list = Json::parse(Send(kube::Method::kGet, "/apis/events.k8s.io/v1/events").body);
+    std::vector<std::string> reasons;
+    for (const Json& event : list["items"].array_range()) {
+      reasons.push_back(event["reason"].as<std::string>());
+    }
+    return reasons;
+  }
+  cloud::simulator::Cloud::Calls Calls(const std::string& action) {
+    const auto found = cloud_.calls().find(action);
+    return found == cloud_.calls().end() ? cloud::simulator::Cloud::Calls() : found->second;
+  }
+
+  async::TestExecutor executor_;
+  kube::memory::Server server_{{.now = [this] { return executor_.WallNow(); },
+                                .random = [this] { return executor_.Random(); }}};
+  kube::memory::LocalTransport transport_{executor_, server_};
+  cloud::simulator::Cloud cloud_{{.vpc = {.until_visible = 3s}}};
+  cloud::simulator::Latency latency_{executor_, 1ms, 30ms};
+  cloud::simulator::Network network_{cloud_, executor_, latency_};
+  cloud::simulator::Transport to_cloud_{network_, executor_};
+  cloud::aliyun::FixedCredentials credentials_{
+      {.key_id = "id", .secret = "secret", .security_token = ""}};
+  cloud::CallHistory history_;
+  prometheus::Registry registry_;
+  std::unique_ptr<cloud::aliyun::ApiClient> api_;
+  std::unique_ptr<cloud::aliyun::VpcClient> vpc_;
+  runtime::Leadership leadership_{
+      executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
+  std::unique_ptr<System> system_;
+};
+
+TEST_F(Crowd, IsAllocatedAsFastAsTheCloudTakesItAndNoFaster) {
+  Start(120);
+  CreateMany(400);
+  executor_.Advance(400 * 60s / 115 + 10s);
+  EXPECT_EQ(Gauge("berth_eip_not_ready"), 0);
+  EXPECT_EQ(Calls("AllocateEipAddress").carried_out, 400u);
+  EXPECT_EQ(Calls("TagResources").carried_out, 0u) << "tags come with the allocation";
+  EXPECT_LT(Calls("DescribeEipAddresses").carried_out, 300u) << "several are looked at together";
+  for (const auto& [action, calls] : cloud_.calls()) EXPECT_EQ(calls.throttled, 0u) << action;
+  EXPECT_THAT(EventReasons(), Not(Contains("Throttled")));
+}
+
+TEST_F(Crowd, DoesNotHoldUpOthers) {
+  Start(60);
+  Create("web");
+  executor_.Advance(30s);
+  CreateMany(400);
+  executor_.Advance(2s);
+  Send(kube::Method::kPatch, std::format("{}/web", kCollection), R"({"spec":{"bandwidth":"50"}})",
+       "application/merge-patch+json");
+  executor_.Advance(10s);
+  EXPECT_EQ(Status("web", "bandwidth"), "50");
+  EXPECT_GT(Gauge("berth_eip_not_ready"), 300);
+}
+
+TEST_F(Crowd, WhoHadNoTurnIsNotToldOfItAndNotLookedForInTheCloud) {
+  Start(30, 2s);
+  CreateMany(30);
+  executor_.Advance(3min);
+  EXPECT_EQ(Gauge("berth_eip_not_ready"), 0);
+  ASSERT_TRUE(history_.Find("AllocateEipAddress")->codes.contains("NotSent"));
+  EXPECT_EQ(Calls("AllocateEipAddress").carried_out, 30u);
+  EXPECT_THAT(EventReasons(), Not(Contains("Throttled")));
+  for (const auto& call : history_.Find("DescribeEipAddresses")->recent) {
+    EXPECT_TRUE(call.resource.starts_with("eip-")) << call.resource;
+  }
+}
+
+TEST_F(Crowd, IsReleasedWithoutHoldingUpOthers) {
+  Start(600);
+  Create("web");
+  CreateMany(300);
+  executor_.Advance(60s);
+  ASSERT_EQ(Gauge("berth_eip_not_ready"), 0);
+  for (int i = 0; i < 300; ++i) {
+    Send(kube::Method::kDelete, std::format("{}/many-{}", kCollection, i));
+  }
+  executor_.Advance(1s);
+  Send(kube::Method::kPatch, std::format("{}/web", kCollection), R"({"spec":{"bandwidth":"50"}})",
+       "application/merge-patch+json");
+  executor_.Advance(10s);
+  EXPECT_EQ(Status("web", "bandwidth"), "50");
+  executor_.Advance(2min);
+  EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
+  EXPECT_THAT(EventReasons(), Not(Contains("Throttled")));
+}
+
+}  // namespace
+}  // namespace berth::eip
