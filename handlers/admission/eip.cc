@@ -69,8 +69,8 @@ void FillIn(const Request& request, async::Executor&, Webhooks::Reply reply) {
       read && request.operation == Operation::kUpdate) {
     before = std::move(*read);
   }
-  for (auto& [member, value] : eip::Defaults(*now, before ? &*before : nullptr)) {
-    response.Add("/spec/" + member, std::move(value));
+  for (const auto& [member, value] : eip::Defaults(*now, before ? &*before : nullptr)) {
+    response.Add("/spec/" + member, value);
   }
   reply(std::move(response));
 }
