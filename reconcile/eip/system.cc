@@ -1,6 +1,5 @@
 #include "reconcile/eip/system.h"
 
-#include <optional>
 #include <utility>
 
 #include "kube/informer.h"
@@ -76,7 +75,7 @@ struct System::Parts {
   kube::Informer<Object> objects;
   runtime::Overlay<Object> latest;
   std::size_t by_address;
-  std::optional<Metrics> metrics;  // of the cache, whoever leads
+  std::unique_ptr<Metrics> metrics;  // of the cache, whoever leads
   async::Handle show;
   std::unique_ptr<Work> work;
   bool may_work = false;  // this replica leads
@@ -131,7 +130,7 @@ void System::Parts::Listen() {
 }
 
 void System::Parts::Count() {
-  metrics.emplace(*options.registry);
+  metrics = std::make_unique<Metrics>(*options.registry);
   objects.AddHandler(
       {.on_add = [this](const std::string& key, const Object& now) { metrics->Put(key, now); },
        .on_update = [this](const std::string& key, const Object&,
