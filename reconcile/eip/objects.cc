@@ -36,7 +36,9 @@ constexpr const char* kPeriod = "period";
 constexpr const char* kAutoPay = "autoPay";
 
 Attempt AttemptFrom(kube::JsonView view) {
-  Attempt attempt{.number = view["number"].Int().value_or(0), .request = {}};
+  Attempt attempt{.number = view["number"].Int().value_or(0),
+                  .request = {},
+                  .replaces = Text(view["replaces"])};
   attempt.request.client_token = Text(view["clientToken"]);
   const kube::JsonView request = view["request"];
   ForEachText(attempt.request,
@@ -94,8 +96,7 @@ Json Attempt::ToJson() const {
   }
   Json json(jsoncons::json_object_arg);
   json["number"] = number;
-  json["clientToken"] = Json::null();
-  json["request"] = Json::null();
+  if (!replaces.empty()) json["replaces"] = replaces;
   if (*this) {
     json["clientToken"] = request.client_token;
     json["request"] = std::move(texts);
@@ -114,14 +115,25 @@ kube::Result<Object> Object::From(kube::JsonView object) {
                 .spec = Spec::From(object["spec"]),
                 .on_lost = Text(annotations[kOnLostAnnotation]),
                 .on_stuck = Text(annotations[kOnStuckAnnotation]),
+                .on_foreign = Text(annotations[kOnForeignAnnotation]),
+                .has_status = status.size() > 0,
                 .allocation_id = Text(status["allocationID"]),
                 .origin = Origin::kUnknown,
                 .attempt = AttemptFrom(status["attempt"]),
                 .applied_tags = TagsOf(status["tags"]),
+                .cloud_status = {},
+                .told_reason = {},
                 .status = status.ToJson()};
   const std::string_view origin = status["origin"].StringOr("");
   if (origin == "Created") result.origin = Origin::kCreated;
   if (origin == "Imported") result.origin = Origin::kImported;
+  result.cloud_status = Text(status["status"]);
+  result.told_generation = status["observedGeneration"].Int().value_or(0);
+  status["conditions"].ForEachItem([&](kube::JsonView condition) {
+    if (condition["type"].StringOr("") != "Ready") return;
+    result.told_ready = condition["status"].StringOr("") == "True";
+    result.told_reason = Text(condition["reason"]);
+  });
   return result;
 }
 
@@ -136,7 +148,8 @@ Attempt Object::NextAttempt() const {
                            .resource_group_id = spec.resource_group,
                            .name = spec.name,
                            .description = spec.description,
-                           .security_protection_types = spec.protection}};
+                           .security_protection_types = spec.protection},
+               .replaces = allocation_id.empty() ? attempt.replaces : allocation_id};
   if (spec.PrePaid()) {
     next.request.period = spec.period > 0 ? spec.period : 1;
     next.request.pricing_cycle = spec.pricing_cycle.empty() ? "Month" : spec.pricing_cycle;

@@ -25,6 +25,9 @@ inline constexpr std::string_view kFinalizer = "eip.alibabacloud.com/finalizer";
 inline constexpr std::string_view kOnLostAnnotation = "eip.alibabacloud.com/on-lost";
 // What to do about an address that cannot be released: "abandon" it, or "unassociate" it first.
 inline constexpr std::string_view kOnStuckAnnotation = "eip.alibabacloud.com/on-stuck";
+// What to do about an address that was allocated for an object which is not in this cluster, or not
+// any more: "adopt" it, as if it had been allocated for this one.
+inline constexpr std::string_view kOnForeignAnnotation = "eip.alibabacloud.com/on-foreign";
 // On an address that Berth allocated: the uid of its object.
 inline constexpr std::string_view kOwnerTag = "berth.dev/eip-uid";
 
@@ -58,6 +61,7 @@ struct Spec {
 struct Attempt {
   std::int64_t number = 0;    // of this one or, when the cloud has refused it, of the last
   cloud::EipRequest request;  // without a token there is none
+  std::string replaces;       // the lost address, which spec.allocationID may still name
 
   explicit operator bool() const { return !request.client_token.empty(); }
   Json ToJson() const;
@@ -71,12 +75,18 @@ struct Object {
   Spec spec;
   std::string on_lost;
   std::string on_stuck;
+  std::string on_foreign;
   // Of its status.
+  bool has_status = false;  // there is any: a new object has none, nor one restored from a backup
   std::string allocation_id;
   Origin origin = Origin::kUnknown;
   Attempt attempt;
   cloud::Tags applied_tags;  // those of the spec that we have put on the address
-  std::string status;        // JSON; as it is written now
+  std::string cloud_status;  // Available, …
+  bool told_ready = false;   // the Ready condition, and why
+  std::string told_reason;
+  std::int64_t told_generation = 0;
+  std::string status;  // JSON; as it is written now
 
   static kube::Result<Object> From(kube::JsonView object);
 
@@ -88,6 +98,11 @@ struct Object {
   bool Releases() const {
     return spec.release == ReleaseStrategy::kOnDelete ||
            (spec.release == ReleaseStrategy::kUnset && origin == Origin::kCreated);
+  }
+  // Whether spec names an address for it to have. One that was lost and is being replaced is not.
+  bool NamesAddress() const {
+    return !spec.allocation_id.empty() &&
+           (spec.allocation_id != attempt.replaces || spec.allocation_id == allocation_id);
   }
   Attempt NextAttempt() const;
 };

@@ -36,6 +36,7 @@ std::string KeyBeside(std::string_view key, std::string_view name) {
 
 std::pair<std::string_view, std::string_view> SplitKey(std::string_view key) {
   const auto slash = key.find('/');
+  if (slash == std::string_view::npos) return {std::string_view(), key};
   return {key.substr(0, slash), key.substr(slash + 1)};
 }
 

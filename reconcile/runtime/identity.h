@@ -26,13 +26,14 @@ struct Identity {
   std::vector<std::string> other_finalizers;
 
   static Identity From(kube::JsonView object, std::string_view our_finalizer);
-  std::string Key() const { return ns + "/" + name; }
+  // "ns/name", or "name": as kube::KeyOf.
+  std::string Key() const { return ns.empty() ? name : ns + "/" + name; }
   kube::ObjectReference Reference(const kube::Resource& resource) const;
 };
 
 // The key of another object of the namespace that a key is in.
 std::string KeyBeside(std::string_view key, std::string_view name);
-// "ns/name" taken apart.
+// "ns/name" taken apart; the namespace of "name" is empty.
 std::pair<std::string_view, std::string_view> SplitKey(std::string_view key);
 
 // {"metadata": {"resourceVersion": version}}: a patch that fails if somebody else wrote since.
