@@ -77,7 +77,7 @@ struct Object {
   std::string on_stuck;
   std::string on_foreign;
   // Of its status.
-  bool has_status = false;  // there is any: a new object has none, nor one restored from a backup
+  bool has_status = false;  // there is any
   std::string allocation_id;
   Origin origin = Origin::kUnknown;
   Attempt attempt;

@@ -89,8 +89,8 @@ Step DecideUnknownEnd(const Object& object, const Sight& sight) {
     if (!sight.asked) return Find{};
     return Allocate{};
   }
-  // A status that is not there may have been: a backup is restored without it.
-  if (!object.has_status && !sight.asked) return Find{};
+  // An attempt that is not there may have been: a backup is restored without status.
+  if (object.attempt.number == 0 && !sight.asked) return Find{};
   return Finish{"Skipped", object.NamesAddress()
                                ? object.spec.allocation_id + " was not imported, and is left alone"
                                : "nothing was allocated"};

@@ -85,9 +85,8 @@ TEST(PlanTest, ADeletedObjectWithAnAttemptOfUnknownOutcomeLearnsItFirst) {
   EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
   EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.asked = true})));
   // Nobody has been asked yet: there is nothing to learn.
-  object.has_status = true;
   EXPECT_TRUE(Is<step::Finish>(Decide(object, {.fresh_attempt = true})));
-  object.attempt = {};
+  object.attempt.request = {};
   EXPECT_TRUE(Is<step::Finish>(Decide(object, {})));
 }
 
@@ -152,8 +151,8 @@ TEST(PlanTest, ADeletedObjectWithoutAStatusIsLookedForByItsTag) {
   object.attempt = {};
   EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
   EXPECT_TRUE(Is<step::Finish>(Decide(object, {.asked = true})));
-  object.has_status = true;
-  EXPECT_TRUE(Is<step::Finish>(Decide(object, {})));
+  object.attempt.number = 1;
+  EXPECT_TRUE(Is<step::Finish>(Decide(object, {}))) << "it was refused, and that was written down";
 }
 
 // Nobody was told of it, so nobody can want to keep it.
@@ -293,6 +292,7 @@ TEST(PlanTest, InAPackageTheBandwidthIsNotTouched) {
   object.spec.package.clear();
   EXPECT_TRUE(Is<step::Leave>(Decide(object, Seen(joined))));
   object.origin = Origin::kImported;
+  joined.tags = {{"a", "b"}};
   EXPECT_TRUE(Is<step::Nothing>(Decide(object, Seen(joined)))) << "somebody else's package";
 }
 

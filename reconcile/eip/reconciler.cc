@@ -192,8 +192,8 @@ async::Task<Reconciler::Next> Reconciler::AddFinalizer(Pass* pass) {
 
 async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   pass->doing = "Create";
-  // Without a status, who is not new may have had this attempt before.
-  const bool first = pass->newborn || pass->object.has_status;
+  // Who is not new and has had none may have lost its status, and had this one.
+  const bool first = pass->newborn || pass->object.attempt.number > 0;
   Json facts = Facts();
   facts["attempt"] = attempt.ToJson();
   for (const char* name : {"allocationID", "eipAddress", "status", "origin"}) {
