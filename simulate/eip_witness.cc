@@ -65,7 +65,7 @@ std::optional<std::string> EipWitness::See(const std::vector<Json>& objects, asy
 void EipWitness::Meet(const Json& object, async::TimePoint now) {
   const std::string uid = UidOf(object);
   const std::string has = Text(Part(object, "status"), "allocationID");
-  if (!has.empty()) knew_.insert(uid);
+  if (!has.empty() && OwnerOf(has) == uid) knew_.insert(uid);
   const std::string named = has.empty() ? Text(Part(object, "spec"), "allocationID") : has;
   if (named.empty() || object["metadata"].contains("deletionTimestamp")) return;
   Claim& claim = named_[named].try_emplace(uid, Claim{now, now}).first->second;
@@ -83,10 +83,9 @@ void EipWitness::MeetDeleted(const Json& object) {
   if (Text(Part(object["metadata"], "annotations"), eip::kOnStuckAnnotation) == "abandon") {
     stays_.insert(uid);
   }
-  if (!knew_.contains(uid)) {
-    goes_.insert(uid);
-    return;
-  }
+  const bool knew = knew_.contains(uid);
+  if (!knew) goes_.insert(uid);
+  if (!knew && id.empty()) return;
   if (strategy == "Never" || (imported && strategy.empty())) {
     stays_.insert(uid);
     return;
@@ -122,7 +121,8 @@ std::optional<std::string> EipWitness::Read(const LedgerEntry& entry) {
 
 std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const {
   const auto owner = owner_.find(id);
-  const bool own = owner != owner_.end() && goes_.contains(owner->second);
+  const bool own =
+      owner != owner_.end() && (goes_.contains(owner->second) || excused_.contains(owner->second));
   if (!own && !given_.contains(id)) {
     return std::format("{} was released, and nobody had asked for it", id);
   }

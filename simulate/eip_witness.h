@@ -46,7 +46,7 @@ class EipWitness {
   std::size_t read_ = 0;                      // entries of the ledger
   std::map<std::string, std::string> owner_;  // address to uid
   std::map<std::string, std::string> held_;   // uid to the address it has now
-  std::set<std::string> knew_;                // uids that were told of an address
+  std::set<std::string> knew_;                // uids that were told of their address
   std::set<std::string> stays_;               // uids whose address may stay when they go
   std::set<std::string> goes_;                // uids whose address may go with them
   std::set<std::string> given_;               // addresses that were not allocated for who gave them
