@@ -36,7 +36,7 @@ Options ServeOptionsOf(const DemoOptions& demo) {
   options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
   options.shutdown_delay = std::chrono::seconds(0);
   options.grace_period = std::chrono::seconds(5);
-  options.aliyun.region = kRegion;
+  if (!demo.no_eips) options.aliyun.region = kRegion;
   options.log_format = demo.log_format;
   options.log_level = demo.log_level;
   return options;

@@ -15,6 +15,7 @@
 #include "handlers/admission/ipam.h"
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
+#include "handlers/apis/cloudcalls.h"
 #include "handlers/apis/poolrecalculations.h"
 #include "handlers/apis/poolusages.h"
 #include "handlers/apis/workqueues.h"
@@ -125,6 +126,7 @@ class Server {
   std::unique_ptr<apis::Authorizer> authorizer_;
   apis::LiveCollection work_queues_{apis::WorkQueueType()};
   apis::LiveCollection pool_usages_{apis::PoolUsageType()};
+  apis::LiveCollection cloud_calls_{apis::CloudCallType(), apis::kCloudCallLimits};
   std::unique_ptr<apis::ApiServer> api_;
   admission::Webhooks webhooks_{registry_};
   std::unique_ptr<HttpServer> http_;
@@ -136,6 +138,7 @@ class Server {
   apis::PoolRecalculation pool_recalculation_{desk_};
   std::string stamp_key_;
   // On the control thread.
+  cloud::CallHistory call_history_{&registry_};
   std::unique_ptr<AliyunAccount> account_;
   std::unique_ptr<Control> control_;
 };
@@ -167,10 +170,11 @@ kube::Result<void> Server::OpenAccount() {
   kube::Result<void> opened;
   control_thread_.Run([&] {
     if (demo_) {
-      account_ = demo_->OpenAccount(control_thread_, nullptr);
+      account_ = demo_->OpenAccount(control_thread_, &call_history_);
       return;
     }
-    auto account = AliyunAccount::Open(control_thread_, client_->http(), nullptr, options_.aliyun);
+    auto account =
+        AliyunAccount::Open(control_thread_, client_->http(), &call_history_, options_.aliyun);
     if (account) {
       account_ = std::move(*account);
     } else {
@@ -247,6 +251,7 @@ kube::Result<void> Server::Prepare() {
   api_ = std::make_unique<apis::ApiServer>(*authenticator_, *authorizer_, registry_);
   api_->Add(work_queues_);
   api_->Add(pool_usages_);
+  api_->Add(cloud_calls_);
   api_->Add(pool_recalculation_);
   api_->Start();
   admission::RegisterIpam(webhooks_, desk_);
@@ -382,6 +387,7 @@ void Server::Show() {
     for (const std::string& pool : control_->ipam->TakeDirty())
       apis::PublishPoolUsage(pool_usages_, pool, control_->ipam->space());
   }
+  apis::PublishCloudCalls(cloud_calls_, call_history_);
   if (control_->eip && control_->eip->controller())
     controllers.push_back(control_->eip->controller());
   controllers.push_back(&control_->housekeeping.controller());

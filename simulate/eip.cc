@@ -24,6 +24,7 @@ constexpr const char* kMergePatch = "application/merge-patch+json";
 constexpr const char* kKeyId = "LTAIsimulated";
 constexpr const char* kSecret = "simulated";
 constexpr const char* kRegion = "cn-hangzhou";
+constexpr std::size_t kQuota = 100'000;
 
 std::string ObjectPath(std::string_view name) {
   return std::string(kCollection).append("/").append(name);
@@ -50,17 +51,16 @@ Json ReadyOf(const Json& object) {
   return Json(jsoncons::json_object_arg);
 }
 
-// The object that an allocation was made for: its token begins with "berth-UID-".
-std::string UidOf(const simulator::LedgerEntry& entry) {
-  const auto end = entry.client_token.rfind('-');
-  return end == std::string::npos || end < 6 ? "" : entry.client_token.substr(6, end - 6);
+std::string Annotate(std::string_view annotation, std::string_view value) {
+  return std::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", annotation, value);
 }
 
 simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
   Dice random(seed);
   simulator::Cloud::Options options{.seed = seed};
   options.vpc.region = kRegion;
-  options.vpc.until_visible = random.Between(0s, 20s);
+  // Rarely later than the operator believes that an address is gone.
+  options.vpc.until_visible = random.Between(0s, random.Chance(0.1) ? 300s : 20s);
   options.vpc.releasing = random.Between(0s, 10s);
   options.vpc.associating = random.Between(0s, 5s);
   options.vpc.unassociating = random.Between(0s, 5s);
@@ -74,7 +74,7 @@ simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
 // What goes wrong on the way to the cloud, as often as on the way to the API server.
 class Eip::Trouble : public simulator::Fates {
  public:
-  explicit Trouble(World& world) : world_(world) {}
+  Trouble(World& world, const int& storms) : world_(world), storms_(storms) {}
 
   simulator::Fate Draw(const http::Request&) override {
     Dice& random = world_.random();
@@ -86,7 +86,10 @@ class Eip::Trouble : public simulator::Fates {
     fate.outlives_caller = random.Chance(0.5);
     if (random.Chance(faults.slow)) fate.there += random.Between(0s, 15s);
     if (random.Chance(faults.slow)) fate.back += random.Between(0s, 15s);
-    if (random.Chance(faults.refused)) {
+    if (storms_ > 0 && random.Chance(0.9)) {
+      fate.refusal = simulator::Throttled();
+      fate.carried_out = false;
+    } else if (random.Chance(faults.refused)) {
       switch (random.Below(3)) {
         case 0:
           fate.refusal = simulator::Throttled();
@@ -105,6 +108,7 @@ class Eip::Trouble : public simulator::Fates {
 
  private:
   World& world_;
+  const int& storms_;
 };
 
 class Eip::Replica : public Program {
@@ -143,7 +147,7 @@ Eip::~Eip() = default;
 
 void Eip::SetUp(World& world) {
   site_ = std::make_unique<Process>(world.scheduler(), world.random(), "cloud", [](Process&) {});
-  trouble_ = std::make_unique<Trouble>(world);
+  trouble_ = std::make_unique<Trouble>(world, storms_);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
   for (const std::string_view yaml : CustomResourceDefinitions()) {
     world.Must({.method = kube::Method::kPost,
@@ -157,6 +161,11 @@ void Eip::SetUp(World& world) {
     world.scheduler().After(world.random().Between(0s, world.chaos()),
                             [this, &world] { Act(world); });
   }
+  const int storms = static_cast<int>(world.random().Below(4));
+  for (int i = 0; i < storms; ++i) {
+    world.scheduler().After(world.random().Between(0s, world.chaos()),
+                            [this, &world] { Storm(world); });
+  }
 }
 
 std::unique_ptr<Program> Eip::Boot(World&, Process& process, kube::Transport& transport) {
@@ -165,35 +174,58 @@ std::unique_ptr<Program> Eip::Boot(World&, Process& process, kube::Transport& tr
 
 void Eip::Act(World& world) {
   const auto roll = world.random().Below(100);
-  if (roll < 40) return Make(world);
-  if (roll < 60) return Change(world);
-  if (roll < 80) return Drop(world);
+  if (roll < 35) return Make(world);
+  if (roll < 58) return Change(world);
+  if (roll < 76) return Drop(world);
+  if (roll < 79) return Wipe(world);
+  if (roll < 82) return Restore(world);
   Meddle(world);
+}
+
+// To be imported: mostly one that users had before, or any that there is, or none.
+std::string Eip::SomeAddress(World& world) const {
+  Dice& random = world.random();
+  const auto roll = random.Below(10);
+  const auto eips = cloud_.vpc().Eips();
+  if (roll < 7) return own_[random.Below(own_.size())];
+  if (roll < 9 && !eips.empty()) return eips[random.Below(eips.size())].allocation_id;
+  return "eip-nowhere";
 }
 
 void Eip::Make(World& world) {
   Dice& random = world.random();
   std::string spec;
   const auto add = [&](const std::string& member) { spec += (spec.empty() ? "" : ",") + member; };
-  if (random.Chance(0.25)) {
-    add(std::format(R"("allocationID":"{}")",
-                    random.Chance(0.9) ? own_[random.Below(own_.size())] : "eip-nowhere"));
+  const bool import = random.Chance(0.25);
+  if (import) add(std::format(R"("allocationID":"{}")", SomeAddress(world)));
+  const bool prepaid = !import && random.Chance(0.1);
+  if (prepaid) add(R"("instanceChargeType":"PrePaid","internetChargeType":"PayByBandwidth")");
+  if (prepaid || random.Chance(0.6)) {
+    add(std::format(R"("bandwidth":"{}")", 1 + random.Below(200)));
   }
-  if (random.Chance(0.6)) add(std::format(R"("bandwidth":"{}")", 1 + random.Below(200)));
   if (random.Chance(0.4)) add(std::format(R"("name":"n{}")", random.Below(3)));
   if (random.Chance(0.3)) add(R"("description":"made in a simulation")");
   if (random.Chance(0.3)) add(std::format(R"("tags":{{"team":"t{}"}})", random.Below(3)));
+  if (random.Chance(0.2)) add(std::format(R"("resourceGroupID":"rg-{}")", random.Below(2)));
   if (random.Chance(0.2)) {
     add(std::format(R"("bandwidthPackageID":"{}")", packages_[random.Below(packages_.size())]));
   }
-  if (random.Chance(0.2)) add(R"("releaseStrategy":"Never")");
-  // The cloud refuses it, until somebody writes a number.
-  if (random.Chance(0.05)) add(R"("internetChargeType":"PayByMoonlight")");
+  if (random.Chance(0.15))
+    add(R"("releaseStrategy":"Never")");
+  else if (random.Chance(0.2))
+    add(R"("releaseStrategy":"OnDelete")");
+  // The cloud refuses it, until somebody takes it away.
+  if (!prepaid && random.Chance(0.05)) add(R"("internetChargeType":"PayByMoonlight")");
+  const std::string name = std::format("e{}", random.Below(8));
   world.Ask({.method = kube::Method::kPost,
              .path = kCollection,
              .body = std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP",)"
-                                 R"("metadata":{{"name":"e{}"}},"spec":{{{}}}}})",
-                                 random.Below(8), spec)});
+                                 R"("metadata":{{"name":"{}"}},"spec":{{{}}}}})",
+                                 name, spec)});
+  if (!random.Chance(0.2)) return;
+  world.scheduler().After(random.Between(0s, 3s), [&world, name] {
+    world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(name)});
+  });
 }
 
 void Eip::Change(World& world) {
@@ -202,12 +234,23 @@ void Eip::Change(World& world) {
       std::format(R"({{"spec":{{"bandwidth":"{}"}}}})", 1 + random.Below(200)),
       R"({"spec":{"name":"renamed"}})",
       std::format(R"({{"spec":{{"tags":{{"team":"t{}","stage":"x"}}}}}})", random.Below(3)),
+      R"({"spec":{"tags":{"team":null}}})",
       R"({"spec":{"tags":null}})",
+      std::format(R"({{"spec":{{"tags":{{"{}":"forged"}}}}}})", eip::kOwnerTag),
       std::format(R"({{"spec":{{"bandwidthPackageID":"{}"}}}})", packages_[0]),
       R"({"spec":{"bandwidthPackageID":null}})",
       R"({"spec":{"internetChargeType":null}})",
-      std::format(R"({{"metadata":{{"annotations":{{"{}":"reallocate"}}}}}})",
-                  eip::kOnLostAnnotation)};
+      R"({"spec":{"resourceGroupID":"rg-2"}})",
+      R"({"spec":{"releaseStrategy":"Never"}})",
+      R"({"spec":{"releaseStrategy":"OnDelete"}})",
+      R"({"spec":{"releaseStrategy":null}})",
+      R"({"spec":{"allocationID":null}})",
+      std::format(R"({{"spec":{{"allocationID":"{}"}}}})", SomeAddress(world)),
+      Annotate(eip::kOnLostAnnotation, "reallocate"),
+      Annotate(eip::kOnLostAnnotation, "reallocate"),
+      Annotate(eip::kOnForeignAnnotation, "adopt"),
+      Annotate(eip::kOnStuckAnnotation, "unassociate"),
+      Annotate(eip::kOnStuckAnnotation, random.Chance(0.2) ? "abandon" : "wait")};
   world.Ask({.method = kube::Method::kPatch,
              .path = ObjectPath(std::format("e{}", random.Below(8))),
              .body = changes[random.Below(changes.size())],
@@ -218,30 +261,86 @@ void Eip::Drop(World& world) {
   const auto objects = world.List(kCollection);
   if (objects.empty()) return;
   const Json& object = objects[world.random().Below(objects.size())];
-  if (Text(Part(object, "spec"), "releaseStrategy") == "Never") never_.insert(UidOf(object));
   world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(NameOf(object))});
+}
+
+// A status goes, as when an object is restored in its place; and perhaps what was written into the
+// spec.
+void Eip::Wipe(World& world) {
+  Dice& random = world.random();
+  const auto objects = world.List(kCollection);
+  if (objects.empty()) return;
+  const Json& object = objects[random.Below(objects.size())];
+  const std::string uid = UidOf(object);
+  wiped_.insert(uid);
+  // Only who has its tag can be known by it.
+  const std::string id = Text(Part(object, "status"), "allocationID");
+  const bool settled = Text(ReadyOf(object), "status") == "True" && witness_.TagOf(id) == uid;
+  if (!settled) witness_.Excuse(uid);
+  if (random.Chance(0.4)) {
+    world.Ask({.method = kube::Method::kPatch,
+               .path = ObjectPath(NameOf(object)),
+               .body = R"({"spec":{"allocationID":null,"description":"wiped"}})",
+               .content_type = kMergePatch});
+  }
+  world.Ask({.method = kube::Method::kPatch,
+             .path = ObjectPath(NameOf(object)) + "/status",
+             .body = R"({"status":null})",
+             .content_type = kMergePatch});
+}
+
+// An object is lost, with nobody asking its finalizer, and made again from a backup of its spec.
+void Eip::Restore(World& world) {
+  Dice& random = world.random();
+  const auto objects = world.List(kCollection);
+  if (objects.empty()) return;
+  const Json& object = objects[random.Below(objects.size())];
+  witness_.Excuse(UidOf(object));
+  const std::string path = ObjectPath(NameOf(object));
+  world.Ask({.method = kube::Method::kPatch,
+             .path = path,
+             .body = R"({"metadata":{"finalizers":null}})",
+             .content_type = kMergePatch});
+  world.Ask({.method = kube::Method::kDelete, .path = path});
+  Json copy(jsoncons::json_object_arg);
+  copy["apiVersion"] = "eip.alibabacloud.com/v1alpha1";
+  copy["kind"] = "EIP";
+  copy["metadata"] = Json(jsoncons::json_object_arg);
+  copy["metadata"]["name"] = NameOf(object);
+  copy["spec"] = object["spec"];
+  world.Ask({.method = kube::Method::kPost, .path = kCollection, .body = copy.to_string()});
 }
 
 // What others do in the cloud.
 void Eip::Meddle(World& world) {
   Dice& random = world.random();
   const auto eips = cloud_.vpc().Eips();
+  if (eips.empty()) return;
   const std::string id = eips[random.Below(eips.size())].allocation_id;
   cloud::Eip& eip = cloud_.vpc().Edit(id);
-  switch (random.Below(5)) {
+  switch (random.Below(8)) {
     case 0:
-      if (std::ranges::contains(own_, id)) return;
+    case 1:
       world.Trace("others delete {}", id);
       cloud_.vpc().DeleteEip(id);
       return;
-    case 1:
+    case 2:
       eip.name = "meddled";
       return;
-    case 2:
-      cloud_.vpc().SetTags(id, {});
-      return;
     case 3:
+      // Who has lost its status as well is beyond help.
+      if (!wiped_.contains(witness_.TagOf(id))) cloud_.vpc().SetTags(id, {});
+      return;
+    case 4:
       eip.deletion_protection = true;
+      return;
+    case 5:
+      eip.resource_group_id = "rg-meddled";
+      return;
+    case 6:
+      if (eip.bandwidth_package_status != "BINDED") return;
+      eip.bandwidth_package_id.clear();
+      eip.bandwidth_package_status.clear();
       return;
     default:
       if (eip.status == "Available") {
@@ -252,72 +351,67 @@ void Eip::Meddle(World& world) {
   }
 }
 
+// For a while the cloud takes next to nothing, or nothing of some kind.
+void Eip::Storm(World& world) {
+  Dice& random = world.random();
+  const auto kind = random.Below(4);
+  const auto length = random.Between(1s, 40s);
+  world.Trace("storm {} for {}", kind, std::chrono::floor<std::chrono::milliseconds>(length));
+  if (kind == 0) ++storms_;
+  if (kind == 1) cloud_.vpc().SetQuota(0);
+  if (kind == 2) cloud_.vpc().SetFunded(false);
+  if (kind == 3) cloud_.keys().Revoke(kKeyId);
+  world.scheduler().After(length, [this, kind] {
+    if (kind == 0) --storms_;
+    if (kind == 1) cloud_.vpc().SetQuota(kQuota);
+    if (kind == 2) cloud_.vpc().SetFunded(true);
+    if (kind == 3) cloud_.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"});
+  });
+}
+
 // Others let go of what they held, so that everything can come to its end.
 void Eip::Calm() {
-  if (std::exchange(calm_, true)) return;
   for (const cloud::Eip& eip : cloud_.vpc().Eips()) {
     cloud::Eip& held = cloud_.vpc().Edit(eip.allocation_id);
     held.deletion_protection = false;
     if (held.status == "InUse") held.status = "Available";
     held.instance_id.clear();
+    held.instance_charge_type = "PostPaid";  // its time is over
   }
 }
 
-std::optional<std::string> Eip::Check(World&, const std::string&, const kube::Request&) {
-  return CheckLedger();
+std::optional<std::string> Eip::Check(World& world, const std::string&, const kube::Request&) {
+  return See(world);
 }
 
-std::optional<std::string> Eip::CheckLedger() const {
-  std::map<std::string, std::string> ours;  // the addresses that Berth allocated, to their uid
-  std::map<std::string, std::string> held;  // by uid
-  for (const simulator::LedgerEntry& entry : cloud_.vpc().ledger()) {
-    if (entry.event == simulator::LedgerEntry::Event::kAllocated) {
-      if (entry.by != "berth") continue;
-      const std::string uid = UidOf(entry);
-      const auto [other, first] = held.emplace(uid, entry.allocation_id);
-      if (!first) {
-        return std::format("{} and {} are both of {}", other->second, entry.allocation_id, uid);
-      }
-      ours.emplace(entry.allocation_id, uid);
-      continue;
-    }
-    const auto owner = ours.find(entry.allocation_id);
-    if (entry.by == "berth" && owner == ours.end()) {
-      return std::format("{} was released, and Berth had not allocated it", entry.allocation_id);
-    }
-    if (owner != ours.end()) held.erase(owner->second);
-  }
-  return std::nullopt;
+std::optional<std::string> Eip::See(World& world) {
+  // Who looks at an old state cannot know better; nor who stood still between a look and a deed.
+  const Faults& faults = world.faults();
+  const bool late = faults.stale > 0 || faults.pause > 0 || faults.partition > 0 ||
+                    faults.slow > 0 || faults.cut > 0 || faults.lost_request > 0;
+  return witness_.See(world.List(kCollection), world.scheduler().Now(), late ? 100s : 10s);
 }
 
 std::optional<std::string> Eip::Unsettled(World& world) {
   Calm();
-  if (auto wrong = CheckLedger()) return wrong;
-  std::map<std::string, std::string> claimed;  // addresses, to the object
+  if (auto wrong = See(world)) return wrong;
   const auto objects = world.List(kCollection);
+  if (auto leaked = witness_.Leaked(objects)) return leaked;
   for (const Json& object : objects) {
-    const std::string id = Text(Part(object, "status"), "allocationID");
-    if (!id.empty()) claimed.emplace(id, NameOf(object));
-  }
-  for (const simulator::LedgerEntry& entry : cloud_.vpc().ledger()) {
-    const bool there = cloud_.vpc().Find(entry.allocation_id);
-    const bool allocated = entry.event == simulator::LedgerEntry::Event::kAllocated;
-    if (!allocated || entry.by != "berth" || !there || claimed.contains(entry.allocation_id)) {
-      continue;
-    }
-    if (!never_.contains(UidOf(entry))) return entry.allocation_id + " is leaked";
-  }
-  for (const Json& object : objects) {
-    if (auto wrong = CheckObject(object)) return wrong;
+    if (auto wrong = CheckObject(object, objects)) return wrong;
   }
   return std::nullopt;
 }
 
-std::optional<std::string> Eip::CheckObject(const Json& object) const {
+std::optional<std::string> Eip::CheckObject(const Json& object,
+                                            const std::vector<Json>& all) const {
   const std::string name = NameOf(object);
-  if (Deleting(object)) return name + " is still being deleted";
   const Json ready = ReadyOf(object);
   const std::string reason = Text(ready, "reason");
+  const std::string message = Text(ready, "message");
+  // Only a person can help.
+  if (message.contains("was used before") && witness_.IsExcused(UidOf(object))) return std::nullopt;
+  if (Deleting(object)) return std::format("{} is still being deleted: {}", name, message);
   const std::string id = Text(Part(object, "status"), "allocationID");
   const cloud::Eip* eip = cloud_.vpc().Find(id);
   if (Text(ready, "status") == "True") {
@@ -329,15 +423,29 @@ std::optional<std::string> Eip::CheckObject(const Json& object) const {
     if (eip || cloud_.vpc().Find(wanted)) return name + " is told that its address is lost";
     return std::nullopt;
   }
-  if (reason == "InvalidConfig") {
-    const Json spec = Part(object, "spec");
-    const bool bad = spec.contains("internetChargeType");
-    if (!bad && !spec.contains("allocationID")) {
-      return std::format("{} is told that its spec is wrong: {}", name, Text(ready, "message"));
+  if (reason == "InvalidConfig") return CheckBlame(object, all);
+  return std::format("{} is {}: {}", name, reason, message);
+}
+
+// Whether its spec is wrong, as it is told.
+std::optional<std::string> Eip::CheckBlame(const Json& object, const std::vector<Json>& all) const {
+  const Json spec = Part(object, "spec");
+  const Json status = Part(object, "status");
+  if (Text(spec, "internetChargeType") == "PayByMoonlight") return std::nullopt;
+  if (Text(spec, "instanceChargeType") == "PrePaid") return std::nullopt;
+  const std::string named = Text(spec, "allocationID");
+  const std::string has = Text(status, "allocationID");
+  if (!named.empty() && !has.empty() && named != has) return std::nullopt;
+  for (const Json& other : all) {
+    if (named.empty() || UidOf(other) == UidOf(object)) continue;
+    if (Text(Part(other, "spec"), "allocationID") == named ||
+        Text(Part(other, "status"), "allocationID") == named ||
+        witness_.TagOf(named) == UidOf(other)) {
+      return std::nullopt;
     }
-    return std::nullopt;
   }
-  return std::format("{} is {}: {}", name, reason, Text(ready, "message"));
+  return std::format("{} is told that its spec is wrong: {}", NameOf(object),
+                     Text(ReadyOf(object), "message"));
 }
 
 std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Eip& eip) const {
@@ -354,15 +462,27 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
   if ((created || !package.empty()) && package != eip.bandwidth_package_id) {
     return std::format("{} is in the package {}", name, eip.bandwidth_package_id);
   }
-  for (const auto& tag : Part(spec, "tags").object_range()) {
+  const std::string group = Text(spec, "resourceGroupID");
+  if (!group.empty() && group != eip.resource_group_id) {
+    return std::format("{} is in the resource group {}", name, eip.resource_group_id);
+  }
+  const Json tags = Part(spec, "tags");
+  for (const auto& tag : tags.object_range()) {
+    if (tag.key() == eip::kOwnerTag) continue;
     const auto found = eip.tags.find(std::string(tag.key()));
     if (found == eip.tags.end() || found->second != tag.value().as<std::string>()) {
       return std::format("{} lacks the tag {}", name, tag.key());
     }
   }
-  const auto owner = eip.tags.find(std::string(eip::kOwnerTag));
-  if (created && (owner == eip.tags.end() || owner->second != UidOf(object))) {
-    return name + " lacks its owner's tag";
+  if (!created) return std::nullopt;
+  if (witness_.TagOf(eip.allocation_id) != UidOf(object)) return name + " lacks its owner's tag";
+  // What was taken off is known only to who has always had it.
+  const bool always = witness_.OwnerOf(eip.allocation_id) == UidOf(object);
+  for (const char* key : {"team", "stage"}) {
+    if (always && !wiped_.contains(UidOf(object)) && eip.tags.contains(key) &&
+        !tags.contains(key)) {
+      return std::format("{} still has the tag {}", name, key);
+    }
   }
   return std::nullopt;
 }

@@ -10,16 +10,17 @@
 #include "cloud/simulator/cloud.h"
 #include "cloud/simulator/transport.h"
 #include "kube/json.h"
+#include "simulate/eip_witness.h"
 #include "simulate/scenario.h"
 
 namespace berth::simulate {
 
 // Elastic IPs: the operator with its real client, two replicas of which one leads, on a simulated
-// cloud that loses requests and answers, is slow and throttles; users who make, change, import and
-// delete objects, and others who change and delete addresses in the cloud. What must hold: nobody's
-// address is released that Berth did not allocate; no object has two addresses. In the end no
-// address is left that has no object, and every object's is as its spec says, or the object says
-// truly why not.
+// cloud that loses requests and answers, is slow, throttles in storms, has no quota, no money or no
+// key for a while, and shows an address late; users who make, change, import, restore and delete
+// objects, and others who change and delete addresses in the cloud. What must hold: see EipWitness.
+// In the end no address is left that has no object, and every object's is as its spec says, or the
+// object says truly why not.
 class Eip : public Scenario {
  public:
   explicit Eip(std::uint64_t seed);
@@ -41,10 +42,15 @@ class Eip : public Scenario {
   void Make(World& world);
   void Change(World& world);
   void Drop(World& world);
+  void Wipe(World& world);
+  void Restore(World& world);
   void Meddle(World& world);
+  void Storm(World& world);
   void Calm();
-  std::optional<std::string> CheckLedger() const;
-  std::optional<std::string> CheckObject(const Json& object) const;
+  std::string SomeAddress(World& world) const;
+  std::optional<std::string> See(World& world);
+  std::optional<std::string> CheckObject(const Json& object, const std::vector<Json>& all) const;
+  std::optional<std::string> CheckBlame(const Json& object, const std::vector<Json>& all) const;
   std::optional<std::string> CheckAddress(const Json& object, const cloud::Eip& eip) const;
 
   cloud::simulator::Cloud cloud_;
@@ -53,8 +59,9 @@ class Eip : public Scenario {
   std::unique_ptr<cloud::simulator::Network> network_;
   std::vector<std::string> own_;  // addresses that users had before
   std::vector<std::string> packages_;
-  std::set<std::string> never_;  // objects, by uid, whose address stays
-  bool calm_ = false;
+  EipWitness witness_{cloud_};
+  std::set<std::string> wiped_;  // uids whose status somebody took away
+  int storms_ = 0;               // of throttles, under way
 };
 
 }  // namespace berth::simulate

@@ -37,6 +37,7 @@ constexpr std::array kTable = {
     Row{"SignatureNonceUsed", ErrorClass::kRetry},
 
     Row{"InvalidAllocationId.NotFound", ErrorClass::kNotFound},
+    Row{"InvalidResourceId.NotFound", ErrorClass::kNotFound},
     Row{"OperationUnsupported.IpNotInCbwp", ErrorClass::kNotFound},
     Row{"InvalidEniId.NotFound", ErrorClass::kNotFound},
     Row{"InvalidEcsId.NotFound", ErrorClass::kNotFound},

@@ -39,6 +39,7 @@ constexpr Case kCases[] = {
     {"Unheard.Of", 503, ErrorClass::kRetry},
 
     {"InvalidAllocationId.NotFound", 400, ErrorClass::kNotFound},
+    {"InvalidResourceId.NotFound", 404, ErrorClass::kNotFound},
     {"OperationUnsupported.IpNotInCbwp", 400, ErrorClass::kNotFound},
     {"InvalidEniId.NotFound", 404, ErrorClass::kNotFound},
     {"InvalidEcsId.NotFound", 404, ErrorClass::kNotFound},

@@ -21,7 +21,6 @@ constexpr const char* kTags = "spec.tags";
 constexpr std::size_t kLongestName = 128;
 constexpr std::size_t kLongestDescription = 256;
 constexpr std::size_t kLongestTag = 128;
-constexpr std::size_t kMostTags = 20;
 
 constexpr std::array<std::string_view, 10> kLines = {"BGP",
                                                      "BGP_PRO",

@@ -39,7 +39,9 @@ constexpr const char* kAutoPay = "autoPay";
 constexpr std::string_view kTag = "tag:";  // and its key
 
 Attempt AttemptFrom(kube::JsonView view) {
-  Attempt attempt{.number = view["number"].Int().value_or(0), .request = {}};
+  Attempt attempt{.number = view["number"].Int().value_or(0),
+                  .request = {},
+                  .replaces = Text(view["replaces"])};
   attempt.request.client_token = Text(view["clientToken"]);
   const kube::JsonView request = view["request"];
   ForEachText(attempt.request,
@@ -112,8 +114,7 @@ Json Attempt::ToJson() const {
   for (const auto& [key, value] : request.tags) texts[std::string(kTag) + key] = value;
   Json json(jsoncons::json_object_arg);
   json["number"] = number;
-  json["clientToken"] = Json::null();
-  json["request"] = Json::null();
+  if (!replaces.empty()) json["replaces"] = replaces;
   if (*this) {
     json["clientToken"] = request.client_token;
     json["request"] = std::move(texts);
@@ -132,6 +133,8 @@ kube::Result<Object> Object::From(kube::JsonView object) {
                 .spec = Spec::From(object["spec"]),
                 .on_lost = Text(annotations[kOnLostAnnotation]),
                 .on_stuck = Text(annotations[kOnStuckAnnotation]),
+                .on_foreign = Text(annotations[kOnForeignAnnotation]),
+                .has_status = status.size() > 0,
                 .allocation_id = Text(status["allocationID"]),
                 .origin = Origin::kUnknown,
                 .attempt = AttemptFrom(status["attempt"]),
@@ -143,6 +146,7 @@ kube::Result<Object> Object::From(kube::JsonView object) {
   if (origin == "Created") result.origin = Origin::kCreated;
   if (origin == "Imported") result.origin = Origin::kImported;
   result.cloud_status = Text(status["status"]);
+  result.told_generation = status["observedGeneration"].Int().value_or(0);
   status["conditions"].ForEachItem([&](kube::JsonView condition) {
     const std::string_view type = condition["type"].StringOr("");
     const bool holds = condition["status"].StringOr("") == "True";
@@ -154,6 +158,13 @@ kube::Result<Object> Object::From(kube::JsonView object) {
     result.told_since = kube::ParseTimestamp(since).value_or(0);
   });
   return result;
+}
+
+cloud::Tags Object::OwnTags() const {
+  cloud::Tags tags = spec.tags;
+  tags.erase(std::string(kOwnerTag));  // whose it is, is not for the spec to say
+  if (tags.size() < kMostTags) tags.emplace(kOwnerTag, id.uid);
+  return tags;
 }
 
 Attempt Object::NextAttempt() const {
@@ -168,8 +179,8 @@ Attempt Object::NextAttempt() const {
                            .name = spec.name,
                            .description = spec.description,
                            .security_protection_types = spec.protection,
-                           .tags = spec.tags}};
-  next.request.tags.insert_or_assign(std::string(kOwnerTag), id.uid);
+                           .tags = OwnTags()},
+               .replaces = allocation_id.empty() ? attempt.replaces : allocation_id};
   if (spec.PrePaid()) {
     next.request.period = spec.period > 0 ? spec.period : 1;
     next.request.pricing_cycle = spec.pricing_cycle.empty() ? "Month" : spec.pricing_cycle;

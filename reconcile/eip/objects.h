@@ -27,8 +27,12 @@ inline constexpr std::string_view kFinalizer = "eip.alibabacloud.com/finalizer";
 inline constexpr std::string_view kOnLostAnnotation = "eip.alibabacloud.com/on-lost";
 // What to do about an address that cannot be released: "abandon" it, or "unassociate" it first.
 inline constexpr std::string_view kOnStuckAnnotation = "eip.alibabacloud.com/on-stuck";
+// What to do about an address that was allocated for an object which is not in this cluster, or not
+// any more: "adopt" it, as if it had been allocated for this one.
+inline constexpr std::string_view kOnForeignAnnotation = "eip.alibabacloud.com/on-foreign";
 // On an address that Berth allocated: the uid of its object.
 inline constexpr std::string_view kOwnerTag = "berth.dev/eip-uid";
+inline constexpr std::size_t kMostTags = 20;  // that the cloud lets an address have
 
 enum class Origin : std::uint8_t { kUnknown, kCreated, kImported };
 enum class ReleaseStrategy : std::uint8_t { kUnset, kNever, kOnDelete };
@@ -64,6 +68,7 @@ struct Spec {
 struct Attempt {
   std::int64_t number = 0;    // of this one or, when the cloud has refused it, of the last
   cloud::EipRequest request;  // without a token there is none
+  std::string replaces;       // the lost address, which spec.allocationID may still name
 
   explicit operator bool() const { return !request.client_token.empty(); }
   Json ToJson() const;
@@ -77,7 +82,9 @@ struct Object {
   Spec spec;
   std::string on_lost;
   std::string on_stuck;
+  std::string on_foreign;
   // Of its status.
+  bool has_status = false;  // there is any
   std::string allocation_id;
   Origin origin = Origin::kUnknown;
   Attempt attempt;
@@ -87,7 +94,8 @@ struct Object {
   std::string told_reason;
   std::int64_t told_since = 0;    // that it is so, in Unix seconds
   bool told_progressing = false;  // the Progressing condition
-  std::string status;             // JSON; as it is written now
+  std::int64_t told_generation = 0;
+  std::string status;  // JSON; as it is written now
 
   static kube::Result<Object> From(kube::JsonView object);
 
@@ -100,6 +108,14 @@ struct Object {
     return spec.release == ReleaseStrategy::kOnDelete ||
            (spec.release == ReleaseStrategy::kUnset && origin == Origin::kCreated);
   }
+  // Whether spec names an address for it to have. One that was lost and is being replaced is not.
+  bool NamesAddress() const {
+    return !spec.allocation_id.empty() &&
+           (spec.allocation_id != attempt.replaces || spec.allocation_id == allocation_id);
+  }
+  // What an address that Berth allocates for it is tagged with: as spec says, and with its owner
+  // where that leaves room. Without the owner's tag only the client token makes a repetition safe.
+  cloud::Tags OwnTags() const;
   Attempt NextAttempt() const;
 };
 

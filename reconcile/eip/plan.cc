@@ -1,26 +1,36 @@
 #include "reconcile/eip/plan.h"
 
 #include <format>
+#include <tuple>
 
 namespace berth::eip {
 namespace {
 
 using namespace step;
 
-// In a state that the cloud leaves by itself.
-bool IsPassing(const cloud::Eip& eip) {
-  return eip.status == "Associating" || eip.status == "Unassociating";
-}
+// In a state that the cloud leaves by itself, or one we have never heard of.
+bool IsPassing(const cloud::Eip& eip) { return eip.status != "Available" && eip.status != "InUse"; }
 
 bool IsJoining(const cloud::Eip& eip) {
   return !eip.bandwidth_package_id.empty() && !eip.bandwidth_package_status.empty() &&
          eip.bandwidth_package_status != "BINDED";
 }
 
+// The uid of the object that it was allocated for; empty for none.
+std::string OwnerOf(const cloud::Eip& eip) {
+  const auto owner = eip.tags.find(std::string(kOwnerTag));
+  return owner == eip.tags.end() ? "" : owner->second;
+}
+
 // Another object's, by its tag.
 bool IsForeign(const Object& object, const cloud::Eip& eip) {
-  const auto owner = eip.tags.find(std::string(kOwnerTag));
-  return owner != eip.tags.end() && owner->second != object.id.uid;
+  const std::string owner = OwnerOf(eip);
+  return !owner.empty() && owner != object.id.uid;
+}
+
+// Another one's, who is not here to mind, and this object asks for it.
+bool IsToAdopt(const Object& object, const Sight& sight) {
+  return IsForeign(object, *sight.eip) && sight.tagged_for.empty() && object.on_foreign == "adopt";
 }
 
 Wait Passing(const cloud::Eip& eip, std::string reason) {
@@ -47,10 +57,11 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   if (!sight.eip) return step::Release{};
   const cloud::Eip& eip = *sight.eip;
   if (IsForeign(object, eip)) {
-    return Finish{"Skipped", std::format("{} is kept: its tag {} names another object",
-                                         eip.allocation_id, kOwnerTag)};
+    return Finish{"Skipped", std::format("{} is kept: its tag {} names another object; {}: adopt "
+                                         "would have made it this one's",
+                                         eip.allocation_id, kOwnerTag, kOnForeignAnnotation)};
   }
-  if (IsPassing(eip) || eip.status == "Releasing") return Passing(eip, "Deleting");
+  if (IsPassing(eip)) return Passing(eip, "Deleting");
   if (eip.service_managed) return Stuck("another product of the cloud manages it");
   if (eip.instance_charge_type == "PrePaid") {
     return Stuck("it is PrePaid: the cloud releases it when its time is over");
@@ -71,24 +82,38 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   return step::Release{};
 }
 
+// It has no address that anybody knows of.
+Step DecideUnknownEnd(const Object& object, const Sight& sight) {
+  // An attempt may have succeeded without anybody knowing.
+  if (object.attempt && !sight.fresh_attempt) {
+    if (!sight.asked) return Find{};
+    return Allocate{};
+  }
+  // An attempt that is not there may have been: a backup is restored without status.
+  if (object.attempt.number == 0 && !sight.asked) return Find{};
+  return Finish{"Skipped", object.NamesAddress()
+                               ? object.spec.allocation_id + " was not imported, and is left alone"
+                               : "nothing was allocated"};
+}
+
 Step DecideEnd(const Object& object, const Sight& sight) {
   if (!object.id.finalizer) return Nothing{};
   if (object.on_stuck == "abandon") {
     return Finish{"Skipped", std::format("{} is left in the cloud, as {} asks", object.ClaimedId(),
                                          kOnStuckAnnotation)};
   }
-  if (!object.allocation_id.empty()) {
+  const std::string& id = object.allocation_id;
+  if (id.empty()) return DecideUnknownEnd(object, sight);
+  if (!sight.unclaimed) {
     if (!object.Releases()) return Kept(object);
     if (!sight.taken_by.empty()) {
-      return Finish{"Skipped",
-                    std::format("{} is kept: it is {}'s", object.allocation_id, sight.taken_by)};
+      return Finish{"Skipped", std::format("{} is kept: it is {}'s", id, sight.taken_by)};
     }
-    return DecideRelease(object, sight);
+    if (!sight.wanted_by.empty()) {
+      return Finish{"Skipped", std::format("{} is kept: {} names it too", id, sight.wanted_by)};
+    }
   }
-  // An attempt may have succeeded without anybody knowing.
-  if (!object.attempt || sight.fresh_attempt) return Finish{"Released", "nothing was allocated"};
-  if (!sight.asked) return Find{};
-  return Allocate{};
+  return DecideRelease(object, sight);
 }
 
 Step DecideImport(const Object& object, const Sight& sight) {
@@ -98,29 +123,59 @@ Step DecideImport(const Object& object, const Sight& sight) {
   }
   if (!sight.asked) return Look{};
   if (!sight.eip) {
-    return Wait{"Lost", std::format("there is no {} in this region of this account", id)};
+    return Wait{"Lost", std::format("there is no {} in this region of this account", id),
+                !sight.vanished};
   }
-  if (IsForeign(object, *sight.eip)) {
-    return Wait{
-        "InvalidConfig",
-        std::format("{} was allocated for another object: its tag {} names it", id, kOwnerTag)};
+  const cloud::Eip& eip = *sight.eip;
+  // Its status was lost, not its address.
+  if (OwnerOf(eip) == object.id.uid) return Import{eip.address, Origin::kCreated};
+  if (IsToAdopt(object, sight)) return Import{eip.address, Origin::kCreated};
+  if (!sight.tagged_for.empty()) {
+    return Wait{"InvalidConfig", std::format("{} was allocated for {}: its tag {} says so", id,
+                                             sight.tagged_for, kOwnerTag)};
   }
-  return Import{sight.eip->address};
+  return Import{eip.address, Origin::kImported};
+}
+
+Step DecideNew(const Object& object, const Sight& sight) {
+  if (!object.attempt) {
+    if (object.NamesAddress()) return DecideImport(object, sight);
+    return Begin{object.NextAttempt()};
+  }
+  if (!sight.fresh_attempt && !sight.asked) return Find{};
+  return Allocate{};
 }
 
 Step DecideLost(const Object& object, const Sight& sight) {
+  const std::string& id = object.allocation_id;
   if (!sight.vanished) {
-    return Wait{"Progressing",
-                std::format("{} is not to be seen in the cloud yet", object.allocation_id), true};
+    return Wait{object.told_reason == "Creating" ? "Creating" : "SyncFailed",
+                id + " is not to be seen in the cloud at the moment", true};
   }
-  if (object.origin == Origin::kCreated && object.on_lost == "reallocate") {
+  const bool ours = object.origin == Origin::kCreated;
+  if (ours && object.on_lost == "reallocate") {
+    // Not to be seen is not to be gone, and two addresses are one too many.
+    if (!sight.gone) return Probe{};
     return Begin{object.NextAttempt()};
   }
-  return Wait{"Lost",
-              std::format("{} is gone from the cloud, and not by our doing{}", object.allocation_id,
-                          object.origin == Origin::kCreated
-                              ? std::format("; {}: reallocate gets another one", kOnLostAnnotation)
-                              : "")};
+  return Wait{
+      "Lost",
+      std::format("{} is gone from the cloud, and not by our doing{}", id,
+                  ours ? std::format("; {}: reallocate gets another one", kOnLostAnnotation) : "")};
+}
+
+// What the spec asks for and cannot be had any more.
+std::string Unlike(const Spec& spec, const cloud::Eip& eip) {
+  for (const auto& [name, wanted, is] :
+       {std::tuple("isp", &spec.isp, &eip.isp),
+        std::tuple("internetChargeType", &spec.internet_charge_type, &eip.internet_charge_type),
+        std::tuple("instanceChargeType", &spec.instance_charge_type, &eip.instance_charge_type),
+        std::tuple("publicIPAddressPoolID", &spec.pool, &eip.public_ip_address_pool_id)}) {
+    if (!wanted->empty() && !is->empty() && *wanted != *is) {
+      return std::format("{} is {} in the cloud and cannot become {}", name, *is, *wanted);
+    }
+  }
+  return "";
 }
 
 // What the cloud has and the spec wants otherwise.
@@ -135,7 +190,8 @@ Step DecideRepair(const Object& object, const cloud::Eip& eip) {
   std::vector<std::string> stale;
   for (const auto& [key, value] : object.applied_tags) {
     const auto found = eip.tags.find(key);
-    if (!spec.tags.contains(key) && found != eip.tags.end() && found->second == value) {
+    if (key != kOwnerTag && !spec.tags.contains(key) && found != eip.tags.end() &&
+        found->second == value) {
       stale.push_back(key);
     }
   }
@@ -169,40 +225,42 @@ Step DecideRepair(const Object& object, const cloud::Eip& eip) {
     if (in_package) return Leave{eip.bandwidth_package_id};
     return Join{};
   }
-  return Nothing{};
+  return Nothing{Unlike(spec, eip)};
 }
 
 }  // namespace
 
 cloud::Tags WantedTags(const Object& object) {
+  if (object.origin == Origin::kCreated) return object.OwnTags();
   cloud::Tags tags = object.spec.tags;
-  if (object.origin == Origin::kCreated) tags.emplace(kOwnerTag, object.id.uid);
+  tags.erase(std::string(kOwnerTag));
   return tags;
 }
 
 Step Decide(const Object& object, const Sight& sight) {
   if (object.id.deleting != 0) return DecideEnd(object, sight);
   if (!object.id.finalizer) return AddFinalizer{};
-  if (object.allocation_id.empty()) {
-    if (!object.attempt) {
-      if (!object.spec.allocation_id.empty()) return DecideImport(object, sight);
-      return Begin{object.NextAttempt()};
-    }
-    if (!sight.fresh_attempt && !sight.asked) return Find{};
-    return Allocate{};
-  }
+  const std::string& id = object.allocation_id;
+  if (id.empty()) return DecideNew(object, sight);
   if (!sight.taken_by.empty()) {
-    return Wait{"InvalidConfig",
-                std::format("{} is {}'s already", object.allocation_id, sight.taken_by)};
+    return Wait{"InvalidConfig", std::format("{} is {}'s already", id, sight.taken_by)};
   }
-  if (object.spec.allocation_id.empty() ||
-      (object.origin == Origin::kCreated && object.spec.allocation_id != object.allocation_id)) {
-    return WriteSpec{};
+  if (!object.NamesAddress()) return WriteSpec{};
+  if (object.spec.allocation_id != id) {
+    return Wait{"InvalidConfig",
+                std::format("spec.allocationID was changed: the address is {} and stays it; {} "
+                            "needs an object of its own",
+                            id, object.spec.allocation_id)};
   }
   if (!sight.asked) return Look{};
   if (!sight.eip) return DecideLost(object, sight);
-  if (sight.eip->status == "Releasing") return Passing(*sight.eip, "Lost");
-  return DecideRepair(object, *sight.eip);
+  const cloud::Eip& eip = *sight.eip;
+  if (eip.status == "Releasing") return Passing(eip, "Lost");
+  if (object.origin != Origin::kCreated &&
+      (IsToAdopt(object, sight) || OwnerOf(eip) == object.id.uid)) {
+    return Import{eip.address, Origin::kCreated};
+  }
+  return DecideRepair(object, eip);
 }
 
 }  // namespace berth::eip

@@ -14,17 +14,25 @@ namespace berth::eip {
 struct Sight {
   bool asked = false;             // the cloud was asked in this pass
   std::optional<cloud::Eip> eip;  // then: none when it is not to be seen
-  bool vanished = false;          // and has not been for long enough to believe it
+  bool vanished = false;          // and has not been for long enough to tell people
+  bool gone = false;              // the cloud has said that there is no such address
+  std::string tagged_for;         // the object of this cluster that its owner's tag names
   std::string taken_by;           // another object, the older one, has this address
+  std::string wanted_by;          // another object, which is to stay, names this address too
   bool fresh_attempt = false;     // the attempt was written by us, and nobody was asked yet
+  // A deleted object's attempt came to this address, of which nobody was told: it goes, always.
+  bool unclaimed = false;
 };
 
 // The one next step for an object. Each can be interrupted by a crash after it, and found again
 // from the object and the cloud alone: the finalizer before anything, the attempt before the cloud
 // is asked, the address in status before anything is done to it.
 namespace step {
-struct Nothing {};  // it is as it should be, or gone
-struct Look {};     // ask the cloud for the address
+// It is as it should be, or gone.
+struct Nothing {
+  std::string unlike = {};  // what differs and cannot be changed
+};
+struct Look {};  // ask the cloud for the address
 struct AddFinalizer {};
 struct Begin {
   Attempt attempt;  // to be written down
@@ -34,7 +42,10 @@ struct Allocate {};  // as the attempt says
 // Write down that the address of the spec is ours to look after.
 struct Import {
   std::string address;
+  Origin origin = Origin::kImported;  // kCreated: it is our own by its tag, or adopted
 };
+// Ask for something that only an address which exists can be given.
+struct Probe {};
 struct WriteSpec {};  // spec.allocationID
 struct Tag {
   cloud::Tags tags;
@@ -65,9 +76,9 @@ struct Wait {
 }  // namespace step
 
 using Step = std::variant<step::Nothing, step::Look, step::AddFinalizer, step::Begin, step::Find,
-                          step::Allocate, step::Import, step::WriteSpec, step::Tag, step::Untag,
-                          step::Modify, step::Move, step::Join, step::Leave, step::Unassociate,
-                          step::Release, step::Finish, step::Wait>;
+                          step::Allocate, step::Import, step::Probe, step::WriteSpec, step::Tag,
+                          step::Untag, step::Modify, step::Move, step::Join, step::Leave,
+                          step::Unassociate, step::Release, step::Finish, step::Wait>;
 
 // Plain: no clock, no I/O. O(tags).
 Step Decide(const Object& object, const Sight& sight);

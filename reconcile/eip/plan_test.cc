@@ -86,7 +86,7 @@ TEST(PlanTest, ADeletedObjectWithAnAttemptOfUnknownOutcomeLearnsItFirst) {
   EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.asked = true})));
   // Nobody has been asked yet: there is nothing to learn.
   EXPECT_TRUE(Is<step::Finish>(Decide(object, {.fresh_attempt = true})));
-  object.attempt = {};
+  object.attempt.request = {};
   EXPECT_TRUE(Is<step::Finish>(Decide(object, {})));
 }
 
@@ -106,9 +106,10 @@ TEST(PlanTest, FlawTwoObjectsCannotImportOneAddress) {
   object.allocation_id.clear();
   object.attempt = {};
   EXPECT_EQ(As<step::Wait>(Decide(object, {.taken_by = "other"})).reason, "InvalidConfig");
-  // Nor one that was allocated for another object, in whichever cluster.
-  EXPECT_EQ(As<step::Wait>(Decide(object, Seen({.tags = {{std::string(kOwnerTag), "u2"}}}))).reason,
-            "InvalidConfig");
+  // Nor one that was allocated for another object of this cluster.
+  Sight sight = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
+  sight.tagged_for = "other";
+  EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "InvalidConfig");
   EXPECT_TRUE(Is<step::Import>(Decide(object, Seen({.tags = {{"a", "b"}}}))));
 }
 
@@ -119,12 +120,85 @@ TEST(PlanTest, AnAddressOfAnotherIsNeverReleased) {
   Sight sight = Seen();
   sight.taken_by = "other";
   EXPECT_EQ(As<step::Finish>(Decide(Deleted(), sight)).reason, "Skipped");
+  sight = Seen();
+  sight.wanted_by = "other";
+  EXPECT_EQ(As<step::Finish>(Decide(Deleted(), sight)).reason, "Skipped");
+}
+
+// A backup is restored without status, and mostly with another uid.
+TEST(PlanTest, AnAddressIsKnownByItsTagWhenTheStatusIsLost) {
+  Object object = Settled();
+  object.allocation_id.clear();
+  object.origin = Origin::kUnknown;
+  object.attempt = {};
+  EXPECT_EQ(As<step::Import>(Decide(object, Seen())).origin, Origin::kCreated);
+  const Sight foreign = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
+  EXPECT_EQ(As<step::Import>(Decide(object, foreign)).origin, Origin::kImported);
+  object.on_foreign = "adopt";
+  EXPECT_EQ(As<step::Import>(Decide(object, foreign)).origin, Origin::kCreated);
+  // Also later; and not while its own object is there.
+  object.allocation_id = "eip-1";
+  object.origin = Origin::kImported;
+  EXPECT_EQ(As<step::Import>(Decide(object, foreign)).origin, Origin::kCreated);
+  Sight here = foreign;
+  here.tagged_for = "other";
+  EXPECT_TRUE(Is<step::Nothing>(Decide(object, here)));
+}
+
+TEST(PlanTest, ADeletedObjectWithoutAStatusIsLookedForByItsTag) {
+  Object object = Deleted();
+  object.allocation_id.clear();
+  object.attempt = {};
+  EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
+  EXPECT_TRUE(Is<step::Finish>(Decide(object, {.asked = true})));
+  object.attempt.number = 1;
+  EXPECT_TRUE(Is<step::Finish>(Decide(object, {}))) << "it was refused, and that was written down";
+}
+
+// Nobody was told of it, so nobody can want to keep it.
+TEST(PlanTest, WhatADeletedObjectsAttemptCameToIsReleasedWhateverTheStrategy) {
+  Object object = Deleted();
+  object.spec.release = ReleaseStrategy::kNever;
+  Sight sight = Seen();
+  sight.unclaimed = true;
+  EXPECT_TRUE(Is<step::Release>(Decide(object, sight)));
+}
+
+TEST(PlanTest, WhoseAnAddressIsIsNotForTheSpecToSay) {
+  Object object = Settled();
+  object.spec.tags = {{std::string(kOwnerTag), "u2"}};
+  EXPECT_THAT(WantedTags(object), ElementsAre(Pair(kOwnerTag, "u1")));
+  object.origin = Origin::kImported;
+  EXPECT_THAT(WantedTags(object), testing::IsEmpty());
+}
+
+TEST(PlanTest, TwentyTagsOfTheSpecLeaveTheOwnersOut) {
+  Object object = Settled();
+  for (std::size_t i = 1; i < kMostTags; ++i) object.spec.tags.emplace(std::to_string(i), "x");
+  EXPECT_EQ(WantedTags(object).size(), kMostTags);
+  EXPECT_TRUE(object.NextAttempt().request.tags.contains(std::string(kOwnerTag)));
+  object.spec.tags.emplace("20", "x");
+  EXPECT_EQ(WantedTags(object), object.spec.tags);
+  EXPECT_EQ(object.NextAttempt().request.tags, object.spec.tags);
+}
+
+TEST(PlanTest, WhatCannotBeChangedIsSaid) {
+  Object object = Settled();
+  object.spec.isp = "BGP_PRO";
+  EXPECT_THAT(As<step::Nothing>(Decide(object, Seen({.isp = "BGP"}))).unlike, HasSubstr("isp"));
+  EXPECT_EQ(As<step::Nothing>(Decide(object, Seen({.isp = "BGP_PRO"}))).unlike, "");
+}
+
+TEST(PlanTest, AStatusThatIsNotKnownIsWaitedFor) {
+  EXPECT_TRUE(As<step::Wait>(Decide(Deleted(), Seen({.status = "Frozen"}))).soon);
 }
 
 TEST(PlanTest, FlawAnEditedAllocationIdDoesNotOrphanTheAddress) {
   Object object = Settled();
   object.spec.allocation_id = "eip-2";
-  EXPECT_TRUE(Is<step::WriteSpec>(Decide(object, {})));
+  EXPECT_EQ(As<step::Wait>(Decide(object, {})).reason, "InvalidConfig");
+  object.id.deleting = 1;
+  EXPECT_TRUE(Is<step::Release>(Decide(object, Seen()))) << "what it had goes with it";
 }
 
 TEST(PlanTest, FlawAnAddressThatIsGoneIsSaidToBeLost) {
@@ -134,7 +208,18 @@ TEST(PlanTest, FlawAnAddressThatIsGoneIsSaidToBeLost) {
   sight.vanished = true;
   EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "Lost");
   object.on_lost = "reallocate";
-  EXPECT_EQ(As<step::Begin>(Decide(object, sight)).attempt.request.client_token, "berth-u1-2");
+  EXPECT_TRUE(Is<step::Probe>(Decide(object, sight))) << "not to be seen is not to be gone";
+  sight.gone = true;
+  const Attempt attempt = As<step::Begin>(Decide(object, sight)).attempt;
+  EXPECT_EQ(attempt.request.client_token, "berth-u1-2");
+  // Until the new one is written down, spec names the old one.
+  Object replacing = object;
+  replacing.attempt = attempt;
+  replacing.allocation_id = "eip-2";
+  EXPECT_TRUE(Is<step::WriteSpec>(Decide(replacing, {})));
+  replacing.allocation_id.clear();
+  replacing.attempt.request = {};
+  EXPECT_TRUE(Is<step::Begin>(Decide(replacing, {}))) << "after a refusal the next one";
   object.origin = Origin::kImported;
   EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "Lost");
 }
@@ -217,6 +302,7 @@ TEST(PlanTest, InAPackageTheBandwidthIsNotTouched) {
   object.spec.package.clear();
   EXPECT_TRUE(Is<step::Leave>(Decide(object, Seen(joined))));
   object.origin = Origin::kImported;
+  joined.tags = {{"a", "b"}};
   EXPECT_TRUE(Is<step::Nothing>(Decide(object, Seen(joined)))) << "somebody else's package";
 }
 

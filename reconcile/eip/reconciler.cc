@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "log/log.h"
+#include "reconcile/eip/refusal.h"
 
 namespace berth::eip {
 namespace {
@@ -12,38 +13,65 @@ using namespace std::chrono_literals;
 
 // More steps than any way through Decide has: against going round in a circle.
 constexpr int kMostSteps = 24;
-constexpr auto kSoon = 2s;
-// An address that is not to be seen for so long is gone.
+constexpr async::Duration kFirstPoll = 2s;
+constexpr async::Duration kLastPoll = 30s;
+// An address that is not to be seen for so long is told to be lost.
 constexpr auto kVanished = 2min;
 // The generation of an object whose user has not touched it since: the first, and
 // spec.allocationID.
 constexpr std::int64_t kAsCreated = 2;
-// How long a refusal counts that neither time nor we can change.
-constexpr auto kRefusedFor = 5min;
-
-// Whether the cloud, asked again for an attempt, has said that nothing came of it. Who is not let
-// in learns nothing.
-bool ProvesNothingAllocated(const Error& error) {
-  return error.error_class == ErrorClass::kTerminal && error.code == 400 &&
-         !error.reason.starts_with("Forbidden") && !error.reason.starts_with("InvalidAccessKey") &&
-         !error.reason.starts_with("InvalidSecurityToken") &&
-         error.reason != "IdempotentParameterMismatch";
-}
+// How long a refusal counts: one of the spec, and one of us that may be lifted any time.
+constexpr async::Duration kRefusedFor = 5min;
+constexpr async::Duration kForbiddenFor = 1min;
+// What goes wrong for less than this is not told of an object that is ready, and of others not more
+// often.
+constexpr auto kBadMinute = 1min;
 
 // What a refusal depends on besides time.
 std::string BasisOf(const Object& object) {
-  return std::format("{} {} {}", object.id.generation, object.on_lost, object.on_stuck);
-}
-
-// The error without what is another one each time: a condition that changes is written.
-std::string Sentence(const Error& error) {
-  return error.message.substr(0, error.message.find(" (request ID"));
+  return std::format("{} {} {} {} {}", object.id.generation, object.id.deleting != 0,
+                     object.on_lost, object.on_stuck, object.on_foreign);
 }
 
 std::string ReasonFor(const Object& object, const Error& error) {
   if (error.error_class == ErrorClass::kThrottled) return "Throttled";
   if (object.id.deleting != 0) return "Deleting";
-  return error.error_class == ErrorClass::kTerminal ? "InvalidConfig" : "SyncFailed";
+  return BlamesSpec(error) ? "InvalidConfig" : "SyncFailed";
+}
+
+std::string_view EventFor(std::string_view doing, const Error& error) {
+  if (error.error_class == ErrorClass::kThrottled) return "Throttled";
+  if (doing == "Create") return "CreateFailed";
+  return doing == "Release" ? "ReleaseFailed" : "ReconcileFailed";
+}
+
+// Whether the cloud may have done what it was asked for all the same.
+bool IsOpen(const Error& error) {
+  return error.error_class != ErrorClass::kTerminal &&
+         error.error_class != ErrorClass::kThrottled && error.reason != cloud::kNotSent;
+}
+
+// It was as spec says now.
+bool WasRight(const Object& object) {
+  return object.told_ready && object.told_generation == object.id.generation;
+}
+
+// Why an object is not ready while it is being changed.
+std::string ChangeReason(const Object& object) {
+  if (object.id.deleting != 0) return "Deleting";
+  if (object.told_reason == "Creating" || object.told_reason == "Drifted") {
+    return object.told_reason;
+  }
+  return WasRight(object) ? "Drifted" : "Updating";
+}
+
+// Why an object is ready.
+std::string RestReason(const Object& object) {
+  const std::string& told = object.told_reason;
+  if (told == "Created" || told == "Updated") return told;
+  if (told == "Updating" || told == "Drifted") return "Updated";
+  const bool untouched = told == "Creating" || object.id.generation <= kAsCreated;
+  return untouched ? "Created" : "Updated";
 }
 
 Json Facts() { return Json(jsoncons::json_object_arg); }
@@ -65,20 +93,23 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   }
   Memory& memory = memories_[key];
   if (memory.uid != object->id.uid) memory = Memory{.uid = object->id.uid};
-  Pass pass{.object = *object, .memory = memory};
-  const auto now = parts_.executor.Now();
-  if (memory.refused_of == BasisOf(pass.object) && now < memory.refused_until) {
-    co_return runtime::Requeue{memory.refused_until - now};
+  if (memory.basis != BasisOf(*object)) {
+    memory.basis = BasisOf(*object);
+    memory.polls = 0;
+    memory.held_until = {};
   }
+  const auto now = parts_.executor.Now();
+  if (now < memory.held_until) co_return runtime::Requeue{memory.held_until - now};
+  Pass pass{.object = *object, .memory = memory};
   for (int i = 0; i < kMostSteps; ++i) {
-    pass.sight.taken_by = TakenBy(pass.object);
-    pass.sight.fresh_attempt =
-        pass.object.attempt.number == memory.fresh_attempt && memory.fresh_attempt > 0;
+    Perceive(&pass);
     Step step = Decide(pass.object, pass.sight);
     if (!MayTake(key, pass.object, step)) co_return runtime::Requeue{};
     auto next = co_await Take(&pass, std::move(step));
     if (!next) co_return co_await Fail(&pass, std::move(next.error()));
-    if (*next) co_return **next;
+    if (!*next) continue;
+    memory.failing_since.reset();
+    co_return **next;
   }
   co_return std::unexpected(Error{ErrorClass::kRetry, {}, "too many steps"});
 }
@@ -99,22 +130,33 @@ void Reconciler::Leave(const std::string& key) {
   releasing_.Leave(key);
 }
 
+void Reconciler::Perceive(Pass* pass) const {
+  Sight& sight = pass->sight;
+  sight.taken_by = TakenBy(pass->object);
+  sight.wanted_by = WantedBy(pass->object);
+  sight.tagged_for = TaggedFor(*pass);
+  const std::int64_t fresh = pass->memory.fresh_attempt;
+  sight.fresh_attempt = fresh > 0 && fresh == pass->object.attempt.number;
+}
+
 async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
   const std::string& id = pass->object.allocation_id;
   cloud::Vpc& vpc = parts_.vpc;
-  if (std::holds_alternative<step::Nothing>(step)) return Rest(pass);
+  if (auto* nothing = std::get_if<step::Nothing>(&step)) {
+    return Rest(pass, std::move(nothing->unlike));
+  }
   if (std::holds_alternative<step::Look>(step)) return Look(pass);
   if (std::holds_alternative<step::AddFinalizer>(step)) return AddFinalizer(pass);
   if (auto* begin = std::get_if<step::Begin>(&step)) return Begin(pass, std::move(begin->attempt));
   if (std::holds_alternative<step::Find>(step)) return Find(pass);
   if (std::holds_alternative<step::Allocate>(step)) return Allocate(pass);
   if (auto* import = std::get_if<step::Import>(&step)) {
-    return Own(pass, pass->object.spec.allocation_id, std::move(import->address),
-               Origin::kImported);
+    return Own(pass, pass->object.spec.allocation_id, std::move(import->address), import->origin);
   }
+  if (std::holds_alternative<step::Probe>(step)) return Probe(pass);
   if (std::holds_alternative<step::WriteSpec>(step)) return WriteSpec(pass);
   if (auto* tag = std::get_if<step::Tag>(&step)) {
-    return Change(pass, vpc.TagEips({id}, std::move(tag->tags)), "tags");
+    return Tag(pass, std::move(tag->tags));
   }
   if (auto* untag = std::get_if<step::Untag>(&step)) {
     return Change(pass, vpc.UntagEips({id}, std::move(untag->keys)), "tags");
@@ -126,17 +168,12 @@ async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
   if (std::holds_alternative<step::Move>(step)) {
     return Change(pass, vpc.MoveEip(id, pass->object.spec.resource_group), "resource group");
   }
-  // A package's steps are of the generation that asked for them.
-  const auto token = [&](std::string_view what) {
-    return std::format("berth-{}-{}{}", pass->object.id.uid, what, pass->object.id.generation);
-  };
+  // Without a token: the cloud would answer the same step of another day with what it said then.
   if (std::holds_alternative<step::Join>(step)) {
-    return Change(pass, vpc.JoinPackage(id, pass->object.spec.package, token("j")),
-                  "bandwidth package");
+    return Change(pass, vpc.JoinPackage(id, pass->object.spec.package, ""), "bandwidth package");
   }
   if (auto* leave = std::get_if<step::Leave>(&step)) {
-    return Change(pass, vpc.LeavePackage(id, std::move(leave->package), token("l")),
-                  "bandwidth package");
+    return Change(pass, vpc.LeavePackage(id, std::move(leave->package), ""), "bandwidth package");
   }
   if (std::holds_alternative<step::Unassociate>(step)) {
     return Change(pass, vpc.UnassociateEip(id), "association");
@@ -169,11 +206,14 @@ async::Task<Reconciler::Next> Reconciler::AddFinalizer(Pass* pass) {
   patch["metadata"]["finalizers"] = runtime::FinalizersOf(pass->object.id, kFinalizer);
   auto written = co_await Patch(pass, std::move(patch), "");
   if (!written) co_return std::unexpected(std::move(written.error()));
+  pass->newborn = true;
   co_return std::nullopt;
 }
 
 async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   pass->doing = "Create";
+  // Who is not new and has had none may have lost its status, and had this one.
+  const bool first = pass->newborn || pass->object.attempt.number > 0;
   Json facts = Facts();
   facts["attempt"] = attempt.ToJson();
   for (const char* name : {"allocationID", "eipAddress", "status", "origin"}) {
@@ -183,7 +223,8 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
       pass, {.progressing = true, .reason = "Creating", .message = "an address is being allocated"},
       std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
-  pass->memory.fresh_attempt = attempt.number;
+  pass->memory.fresh_attempt = first ? attempt.number : 0;
+  pass->memory.certain_attempt = pass->memory.fresh_attempt;
   pass->memory.missing_since.reset();
   pass->sight = {};
   co_return std::nullopt;
@@ -194,31 +235,71 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   auto found = co_await parts_.vpc.EipsTagged(std::string(kOwnerTag), pass->object.id.uid);
   if (!found) co_return std::unexpected(std::move(found.error()));
   pass->sight.asked = true;
-  for (const cloud::Eip& eip : *found) {
-    if (eip.status == "Releasing") continue;
-    co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated);
+  std::erase_if(*found, [](const cloud::Eip& eip) { return eip.status == "Releasing"; });
+  if (found->empty()) co_return std::nullopt;
+  const cloud::Eip& eip = found->front();
+  if (found->size() > 1) {
+    Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Create",
+           std::format("{} too has the tag {} of this object, and is left alone",
+                       found->back().allocation_id, kOwnerTag));
   }
-  co_return std::nullopt;
+  co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated);
 }
 
 async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   pass->doing = "Create";
-  const std::int64_t fresh = std::exchange(pass->memory.fresh_attempt, 0);
-  auto made = co_await parts_.vpc.AllocateEip(pass->object.attempt.request);
-  if (!made && made.error().reason == cloud::kNotSent) pass->memory.fresh_attempt = fresh;
-  if (!made && ProvesNothingAllocated(made.error())) {
-    co_return co_await Refused(pass, std::move(made.error()));
+  Memory& memory = pass->memory;
+  const std::int64_t number = pass->object.attempt.number;
+  const bool certain = memory.certain_attempt == number;
+  if (memory.doubted_attempt != number) {
+    memory.doubted_attempt = number;
+    memory.doubted_since = parts_.executor.Now();
   }
-  if (!made) co_return std::unexpected(std::move(made.error()));
-  Record(*pass, kube::EventType::kNormal, "Created", "Create",
-         std::format("{} ({}) was allocated", made->allocation_id, made->address));
-  co_return co_await Own(pass, made->allocation_id, made->address, Origin::kCreated);
+  // Until the answer is here.
+  const std::int64_t fresh = std::exchange(memory.fresh_attempt, 0);
+  memory.certain_attempt = 0;
+  auto made = co_await parts_.vpc.AllocateEip(pass->object.attempt.request);
+  if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
+  if (made) co_return co_await Allocated(pass, std::move(*made));
+  co_return co_await NotAllocated(pass, std::move(made.error()), certain);
 }
 
-// The attempt is over, and nothing came of it: what comes next is another one.
-async::Task<Reconciler::Next> Reconciler::Refused(Pass* pass, Error error) {
+async::Task<Reconciler::Next> Reconciler::Allocated(Pass* pass, cloud::AllocatedEip eip) {
+  if (pass->object.id.deleting == 0) {
+    co_return co_await Own(pass, std::move(eip.allocation_id), std::move(eip.address),
+                           Origin::kCreated);
+  }
+  // Not written down: asked again, the cloud says the same, and there is nothing to keep.
+  pass->object.allocation_id = std::move(eip.allocation_id);
+  pass->object.origin = Origin::kCreated;
+  pass->sight = {.unclaimed = true};
+  co_return std::nullopt;
+}
+
+async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, bool certain) {
+  Memory& memory = pass->memory;
+  const auto now = parts_.executor.Now();
+  if (IsOpen(error)) {
+    memory.doubted_since = now;
+  } else if (certain) {
+    memory.certain_attempt = memory.doubted_attempt;
+  }
+  if (IsOfToken(error)) {
+    error.message = std::format(
+        "the token {} was used before, for another request: somebody has changed the status, and "
+        "an address may have been allocated that is not known here; make a new object, and let "
+        "this one go with {}: abandon",
+        pass->object.attempt.request.client_token, kOnStuckAnnotation);
+  }
+  if (!EndsAttempt(error, certain, now - memory.doubted_since)) {
+    co_return std::unexpected(std::move(error));
+  }
+  // Nothing came of it: what comes next is another attempt.
   Json facts = Facts();
-  facts["attempt"] = Attempt{.number = pass->object.attempt.number, .request = {}}.ToJson();
+  Attempt over{.number = pass->object.attempt.number,
+               .request = {},
+               .replaces = pass->object.attempt.replaces};
+  facts["attempt"] = over.ToJson();
   auto written =
       co_await Tell(pass, {.reason = ReasonFor(pass->object, error), .message = Sentence(error)},
                     std::move(facts));
@@ -239,12 +320,33 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
     given.erase(std::string(kOwnerTag));
     facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
   }
-  auto written = co_await Tell(
-      pass, {.progressing = true, .reason = "Creating", .message = "it is being set up"},
-      std::move(facts));
+  const bool is_new = pass->object.allocation_id != id;
+  auto written = co_await Tell(pass,
+                               {.progressing = true,
+                                .reason = pass->object.id.deleting != 0 ? "Deleting" : "Creating",
+                                .message = "it is being set up"},
+                               std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
-  pass->sight.asked = false;
+  if (is_new && origin == Origin::kCreated) {
+    Record(*pass, kube::EventType::kNormal, "Created", "Create",
+           std::format("{} ({}) was allocated", id, address));
+  }
+  pass->sight = {};
   co_return std::nullopt;
+}
+
+// Tagging changes nothing about an address of ours, and an address that is gone cannot be tagged.
+async::Task<Reconciler::Next> Reconciler::Probe(Pass* pass) {
+  pass->doing = "Create";
+  const std::string id = pass->object.allocation_id;
+  auto tagged = co_await parts_.vpc.TagEips({id}, {{std::string(kOwnerTag), pass->object.id.uid}});
+  if (!tagged && tagged.error().error_class == ErrorClass::kNotFound) {
+    pass->sight.gone = true;
+    co_return std::nullopt;
+  }
+  if (!tagged) co_return std::unexpected(std::move(tagged.error()));
+  co_return co_await Wait(pass,
+                          {"SyncFailed", id + " exists, and the cloud does not show it", true});
 }
 
 async::Task<Reconciler::Next> Reconciler::WriteSpec(Pass* pass) {
@@ -257,124 +359,188 @@ async::Task<Reconciler::Next> Reconciler::WriteSpec(Pass* pass) {
   co_return std::nullopt;
 }
 
+async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
+  pass->doing = "Update";
+  // Not again and again in one pass: the cloud may take its time to show them.
+  if (std::exchange(pass->tagged, true)) co_return Poll(pass);
+  // Written down first: what is on the address and not known here would never be taken off.
+  cloud::Tags applied = pass->object.applied_tags;
+  for (const auto& [key, value] : tags) {
+    if (key != kOwnerTag) applied.insert_or_assign(key, value);
+  }
+  Json facts = Facts();
+  if (!applied.empty()) facts["tags"] = TextsOf(applied);
+  auto written = co_await Tell(pass,
+                               {.synced = true,
+                                .progressing = true,
+                                .reason = ChangeReason(pass->object),
+                                .message = "tags are being set"},
+                               std::move(facts));
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  auto done = co_await parts_.vpc.TagEips({pass->object.allocation_id}, std::move(tags));
+  if (!done && done.error().error_class != ErrorClass::kNotFound) {
+    co_return std::unexpected(std::move(done.error()));
+  }
+  pass->sight = {};
+  co_return std::nullopt;
+}
+
 async::Task<Reconciler::Next> Reconciler::Change(Pass* pass, async::Task<Result<void>> change,
                                                  std::string what) {
-  pass->doing = pass->object.id.deleting != 0 ? "Release" : "Update";
+  const bool deleting = pass->object.id.deleting != 0;
+  pass->doing = deleting ? "Release" : "Update";
   auto done = co_await std::move(change);
-  const bool gone = !done && done.error().error_class == ErrorClass::kNotFound;
-  if (!done && !gone) co_return std::unexpected(std::move(done.error()));
-  if (!gone) log::Info("eip changed", {{"eip", pass->object.id.Key()}, {"what", what}});
-  // The cloud may take its time to tell of it.
-  Report report{.synced = true,
-                .progressing = true,
-                .reason = pass->object.id.deleting != 0 ? "Deleting" : "Updating",
-                .message = std::format("{} is not as it should be and was set", what)};
-  if (what == "tags") {
-    pass->sight.asked = false;
-    co_return std::nullopt;
-  }
-  auto written = co_await Tell(pass, std::move(report));
+  // What is said to be so already, or to be gone, the next look will show.
+  const bool late = !done && (done.error().error_class == ErrorClass::kNotFound ||
+                              done.error().reason == "IpInstanceId.AlreadyInBandwidthPackage");
+  if (!done && !late) co_return std::unexpected(std::move(done.error()));
+  const std::string reason = ChangeReason(pass->object);
+  auto written = co_await Tell(pass, {.synced = true,
+                                      .progressing = true,
+                                      .reason = reason,
+                                      .message = what + " is not as it should be and was set"});
   if (!written) co_return std::unexpected(std::move(written.error()));
-  Record(*pass, kube::EventType::kNormal, "Updated", "Update", std::format("{} was set", what));
-  co_return runtime::Requeue{kSoon};
+  if (!late) {
+    log::Info("eip changed", {{"eip", pass->object.id.Key()}, {"what", what}});
+    Record(*pass, kube::EventType::kNormal, "Updated", deleting ? "Release" : "Update",
+           reason == "Drifted" ? what + " was changed in the cloud, and was set again"
+                               : what + " was set");
+  }
+  co_return Poll(pass);
 }
 
 async::Task<Reconciler::Next> Reconciler::Release(Pass* pass) {
   pass->doing = "Release";
-  auto released = co_await parts_.vpc.ReleaseEip(pass->object.allocation_id);
+  const std::string id = pass->object.allocation_id;
+  auto released = co_await parts_.vpc.ReleaseEip(id);
   if (!released && released.error().error_class == ErrorClass::kNotFound) {
-    co_return co_await Finish(
-        pass, {"Released", std::format("{} is released", pass->object.allocation_id)});
+    const bool by_us = pass->object.cloud_status == "Releasing";
+    co_return co_await Finish(pass, by_us ? step::Finish{"Released", id + " is released"}
+                                          : step::Finish{"AlreadyReleased", id + " was gone"});
   }
   if (!released) co_return std::unexpected(std::move(released.error()));
+  log::Info("eip released", {{"eip", pass->object.id.Key()}, {"address", id}});
+  pass->sight.eip.reset();
+  Json facts = Facts();
+  facts["status"] = "Releasing";
   auto written = co_await Tell(
-      pass, {.progressing = true,
-             .reason = "Deleting",
-             .message = std::format("{} is being released", pass->object.allocation_id)});
+      pass, {.progressing = true, .reason = "Deleting", .message = id + " is being released"},
+      std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
-  co_return runtime::Requeue{kSoon};
+  co_return Poll(pass);
 }
 
 async::Task<Reconciler::Next> Reconciler::Finish(Pass* pass, step::Finish how) {
   pass->doing = "Release";
+  // Who is not kept by others is gone with the next write, and nobody would see it.
+  if (!pass->object.id.other_finalizers.empty()) {
+    auto told = co_await Tell(pass, {.synced = true, .reason = "Deleted", .message = how.message});
+    if (!told) co_return std::unexpected(std::move(told.error()));
+  }
   Json patch = Facts();
   patch["metadata"] = Facts();
   patch["metadata"]["finalizers"] = runtime::FinalizersOf(pass->object.id, "");
-  Record(*pass, kube::EventType::kNormal, how.reason, "Release", how.message);
   auto written = co_await Patch(pass, std::move(patch), "");
   if (!written && !runtime::IsGone(written.error())) {
     co_return std::unexpected(std::move(written.error()));
   }
+  Record(*pass, kube::EventType::kNormal, how.reason, "Release", how.message);
   co_return runtime::Requeue{};
 }
 
 async::Task<Reconciler::Next> Reconciler::Wait(Pass* pass, step::Wait wait) {
-  auto written = co_await Tell(
-      pass,
-      {.synced = true, .progressing = wait.soon, .reason = wait.reason, .message = wait.message});
+  auto written = co_await Tell(pass, {.synced = pass->sight.asked,
+                                      .progressing = wait.soon,
+                                      .reason = wait.reason,
+                                      .message = wait.message});
   if (!written) co_return std::unexpected(std::move(written.error()));
-  if (!wait.soon) {
-    const bool deleting = pass->object.id.deleting != 0;
-    Record(*pass, kube::EventType::kWarning, deleting ? "ReleaseFailed" : "ReconcileFailed",
-           deleting ? "Release" : "Sync", wait.message);
-    co_return runtime::Requeue{};
-  }
-  co_return runtime::Requeue{kSoon};
-}
-
-// All is as it should be.
-async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass) {
-  if (pass->object.id.deleting != 0) co_return runtime::Requeue{};
-  Json facts = Facts();
-  facts["tags"] = pass->object.spec.tags.empty() ? Json::null() : TextsOf(pass->object.spec.tags);
-  auto written = co_await Tell(
-      pass,
-      {.ready = true,
-       .synced = true,
-       .reason = pass->object.id.generation > kAsCreated ? "Updated" : "Created",
-       .message = pass->object.origin == Origin::kImported ? "it is imported and as spec says"
-                                                           : "it is allocated and as spec says"},
-      std::move(facts));
-  if (!written) co_return std::unexpected(std::move(written.error()));
+  if (wait.soon) co_return Poll(pass);
+  const bool deleting = pass->object.id.deleting != 0;
+  Record(*pass, kube::EventType::kWarning, deleting ? "ReleaseFailed" : "ReconcileFailed",
+         deleting ? "Release" : "Sync", wait.message);
   co_return runtime::Requeue{};
 }
 
+// All is as it should be, or as near to it as it can be.
+async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass, std::string unlike) {
+  if (pass->object.id.deleting != 0) co_return runtime::Requeue{};
+  pass->memory.polls = 0;
+  Json facts = Facts();
+  facts["tags"] = pass->object.spec.tags.empty() ? Json::null() : TextsOf(pass->object.spec.tags);
+  Report report{.ready = true,
+                .synced = true,
+                .reason = RestReason(pass->object),
+                .message = pass->object.origin == Origin::kImported
+                               ? "it is imported and as spec says"
+                               : "it is allocated and as spec says"};
+  if (!unlike.empty()) {
+    report.synced = false;
+    report.reason = "Drifted";
+    report.message = unlike;
+  }
+  auto written = co_await Tell(pass, std::move(report), std::move(facts));
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  if (*written && !unlike.empty()) {
+    Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Sync", unlike);
+  }
+  co_return runtime::Requeue{};
+}
+
+bool Reconciler::IsToBeTold(const Pass& pass, const Error& error) const {
+  if (error.error_class == ErrorClass::kTerminal) return true;
+  const auto now = parts_.executor.Now();
+  const Memory& memory = pass.memory;
+  if (pass.object.told_ready && now - *memory.failing_since < kBadMinute) return false;
+  return !memory.told_failure || now - *memory.told_failure >= kBadMinute;
+}
+
 async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
+  // What the API server does not take cannot be told there, and is no fault of the cloud's.
+  const bool conflict = error.error_class == ErrorClass::kConflict || runtime::IsGone(error);
+  if (pass->unwritten || conflict) co_return std::unexpected(std::move(error));
   // There was no turn for the call: nothing has happened that anybody could be told of.
   if (error.reason == cloud::kNotSent && error.error_class == ErrorClass::kThrottled) {
     co_return runtime::Requeue{error.retry_after};
   }
-  if (error.error_class == ErrorClass::kTerminal) {
-    pass->memory.refused_of = BasisOf(pass->object);
-    pass->memory.refused_until = parts_.executor.Now() + kRefusedFor;
+  Memory& memory = pass->memory;
+  const auto now = parts_.executor.Now();
+  if (!memory.failing_since) memory.failing_since = now;
+  if (IsToBeTold(*pass, error)) {
+    memory.told_failure = now;
+    const std::string sentence = Sentence(error);
+    Record(*pass, kube::EventType::kWarning, EventFor(pass->doing, error), pass->doing, sentence);
+    // Who cannot be asked about an address does not make it a worse one.
+    const bool passing = error.error_class != ErrorClass::kTerminal;
+    static_cast<void>(co_await Tell(pass, {.ready = passing && WasRight(pass->object),
+                                           .progressing = passing,
+                                           .reason = ReasonFor(pass->object, error),
+                                           .message = sentence}));
   }
-  const bool ours = error.error_class == ErrorClass::kConflict || runtime::IsGone(error);
-  if (!ours) {
-    const bool throttled = error.error_class == ErrorClass::kThrottled;
-    const std::string_view reason = throttled                  ? "Throttled"
-                                    : pass->doing == "Create"  ? "CreateFailed"
-                                    : pass->doing == "Release" ? "ReleaseFailed"
-                                                               : "ReconcileFailed";
-    Record(*pass, kube::EventType::kWarning, reason, pass->doing, Sentence(error));
-    static_cast<void>(
-        co_await Tell(pass, {.progressing = error.error_class != ErrorClass::kTerminal,
-                             .reason = ReasonFor(pass->object, error),
-                             .message = Sentence(error)}));
+  if (error.error_class == ErrorClass::kTerminal) {
+    const auto hold = IsOfPermission(error) ? kForbiddenFor : kRefusedFor;
+    memory.basis = BasisOf(pass->object);
+    memory.held_until = now + hold;
+    // Comes again by itself, whenever the next resync is.
+    error.error_class = ErrorClass::kRetry;
+    error.retry_after = std::chrono::ceil<std::chrono::milliseconds>(hold);
   }
   co_return std::unexpected(std::move(error));
 }
 
-async::Task<Result<void>> Reconciler::Tell(Pass* pass, Report report, Json facts) {
+async::Task<Result<bool>> Reconciler::Tell(Pass* pass, Report report, Json facts) {
   auto status =
       StatusPatch(pass->object, std::move(facts), pass->sight.eip ? &*pass->sight.eip : nullptr,
                   report, parts_.executor.WallNow());
-  if (!status) co_return Result<void>();
+  if (!status) co_return false;
   Json patch = Facts();
   patch["status"] = std::move(*status);
-  co_return co_await Patch(pass, std::move(patch), "status");
+  auto written = co_await Patch(pass, std::move(patch), "status");
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  co_return true;
 }
 
 async::Task<Result<void>> Reconciler::Patch(Pass* pass, Json patch, std::string subresource) {
+  pass->unwritten = true;
   Json whole = runtime::PatchOf(pass->object.id);
   for (auto& member : patch.object_range()) {
     if (member.key() == "metadata") {
@@ -397,6 +563,7 @@ async::Task<Result<void>> Reconciler::Patch(Pass* pass, Json patch, std::string 
   auto object = Object::From(*parsed);
   if (!object) co_return std::unexpected(std::move(object.error()));
   pass->object = *object;
+  pass->unwritten = false;
   // What has lost its last finalizer is gone.
   if (object->id.deleting == 0 || object->id.finalizer) parts_.latest.Note(std::move(*object));
   co_return Result<void>();
@@ -407,18 +574,43 @@ void Reconciler::Record(const Pass& pass, kube::EventType type, std::string_view
   parts_.events.Record(pass.object.id.Reference(kEips), type, reason, action, note);
 }
 
+runtime::Requeue Reconciler::Poll(Pass* pass) {
+  const int polls = std::min(pass->memory.polls++, 4);
+  return {std::min(kFirstPoll * (1 << polls), kLastPoll)};
+}
+
 std::string Reconciler::TakenBy(const Object& object) const {
   const std::string& id = object.ClaimedId();
   if (id.empty()) return "";
   // Who has it in its status has it; else who is older.
   const auto rank = [](const Object& one) {
-    return std::tuple(one.allocation_id.empty(), one.id.created, one.id.uid);
+    return std::tuple(one.allocation_id.empty(), one.origin != Origin::kCreated, one.id.created,
+                      one.id.uid);
   };
   const Object* first = &object;
   parts_.objects.ForEachIn(parts_.by_address, id, [&](const std::string&, const Object& other) {
     if (other.id.uid != object.id.uid && rank(other) < rank(*first)) first = &other;
   });
   return first == &object ? "" : first->id.Key();
+}
+
+std::string Reconciler::WantedBy(const Object& object) const {
+  std::string who;
+  parts_.objects.ForEachIn(parts_.by_address, object.allocation_id,
+                           [&](const std::string& key, const Object& other) {
+                             if (other.id.uid != object.id.uid && other.id.deleting == 0) who = key;
+                           });
+  return who;
+}
+
+std::string Reconciler::TaggedFor(const Pass& pass) const {
+  if (!pass.sight.eip) return "";
+  const auto owner = pass.sight.eip->tags.find(std::string(kOwnerTag));
+  std::string who;
+  if (owner == pass.sight.eip->tags.end() || owner->second == pass.object.id.uid) return who;
+  parts_.objects.ForEachIn(parts_.by_uid, owner->second,
+                           [&](const std::string& key, const Object&) { who = key; });
+  return who;
 }
 
 }  // namespace berth::eip

@@ -36,6 +36,7 @@ class Reconciler {
     kube::Informer<Object>& objects;
     runtime::Overlay<Object>& latest;
     std::size_t by_address;  // the informer's index of ClaimedId
+    std::size_t by_uid;
     cloud::Vpc& vpc;
     std::function<void(const std::string& key)> again;  // has it reconciled soon
   };
@@ -56,11 +57,18 @@ class Reconciler {
   // What is known of an object beside what is written down, for as long as this leader leads.
   struct Memory {
     std::string uid;
+    std::string basis;               // what the following two are of: a change of it ends them
+    int polls = 0;                   // in a row
+    async::TimePoint held_until{};   // after a refusal that neither time nor we can change
     std::int64_t fresh_attempt = 0;  // its number; written by us and not yet sent
+    // The attempt of which every request was ours and was answered; for another one, since when
+    // that may not be so.
+    std::int64_t certain_attempt = 0;
+    std::int64_t doubted_attempt = 0;
+    async::TimePoint doubted_since{};
     std::optional<async::TimePoint> missing_since;
-    // Of a refusal that will not get better by itself: not before the object or the time changes.
-    std::string refused_of;
-    async::TimePoint refused_until{};
+    std::optional<async::TimePoint> failing_since;
+    std::optional<async::TimePoint> told_failure;
   };
   // One pass over one object.
   struct Pass {
@@ -68,6 +76,9 @@ class Reconciler {
     Memory& memory;
     Sight sight = {};
     std::string doing = "Sync";  // what was tried last
+    bool newborn = false;        // it had no finalizer when the pass began
+    bool tagged = false;
+    bool unwritten = false;  // the API server did not take what was to be written
   };
   // None: to be decided anew.
   using Next = Result<std::optional<runtime::Requeue>>;
@@ -78,22 +89,33 @@ class Reconciler {
   async::Task<Next> Begin(Pass* pass, Attempt attempt);
   async::Task<Next> Find(Pass* pass);
   async::Task<Next> Allocate(Pass* pass);
-  async::Task<Next> Refused(Pass* pass, Error error);
+  async::Task<Next> Allocated(Pass* pass, cloud::AllocatedEip eip);
+  async::Task<Next> NotAllocated(Pass* pass, Error error, bool certain);
   async::Task<Next> Own(Pass* pass, std::string id, std::string address, Origin origin);
+  async::Task<Next> Probe(Pass* pass);
   async::Task<Next> WriteSpec(Pass* pass);
+  async::Task<Next> Tag(Pass* pass, cloud::Tags tags);
   async::Task<Next> Change(Pass* pass, async::Task<Result<void>> change, std::string what);
   async::Task<Next> Release(Pass* pass);
   async::Task<Next> Finish(Pass* pass, step::Finish how);
   async::Task<Next> Wait(Pass* pass, step::Wait wait);
-  async::Task<Next> Rest(Pass* pass);
+  async::Task<Next> Rest(Pass* pass, std::string unlike);
   async::Task<Outcome> Fail(Pass* pass, Error error);
 
-  async::Task<Result<void>> Tell(Pass* pass, Report report,
+  // Whether there was anything to tell.
+  async::Task<Result<bool>> Tell(Pass* pass, Report report,
                                  Json facts = Json(jsoncons::json_object_arg));
   async::Task<Result<void>> Patch(Pass* pass, Json patch, std::string subresource);
   void Record(const Pass& pass, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);
+  // Whether a failure is worth a write: not each one of a cloud that has a bad minute.
+  bool IsToBeTold(const Pass& pass, const Error& error) const;
+  // Later and later, so that all who wait together stay below what the cloud takes.
+  static runtime::Requeue Poll(Pass* pass);
+  void Perceive(Pass* pass) const;
   std::string TakenBy(const Object& object) const;
+  std::string WantedBy(const Object& object) const;
+  std::string TaggedFor(const Pass& pass) const;
   // Whether a step may be taken now. If not, the key will be reconciled again when it may.
   bool MayTake(const std::string& key, const Object& object, const Step& step);
   void Leave(const std::string& key);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kube/conditions.h"
+#include "kube/patch.h"
 #include "kube/timestamp.h"
 
 namespace berth::eip {
@@ -55,20 +56,15 @@ std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::E
   const Json status = object.status.empty() || object.status == "null"
                           ? Json(jsoncons::json_object_arg)
                           : Json::parse(object.status);
-  Json patch(jsoncons::json_object_arg);
-  for (const auto& fact : facts.object_range()) {
-    const auto found = status.find(fact.key());
-    const bool there = found != status.object_range().end();
-    if (fact.value().is_null() ? there : !there || found->value() != fact.value()) {
-      patch[fact.key()] = fact.value();
-    }
-  }
+  Json wanted = status;
+  for (const auto& fact : facts.object_range()) wanted[fact.key()] = fact.value();
   Json conditions = status.get_value_or<Json>("conditions", Json(jsoncons::json_array_arg));
   if (SetConditions(conditions, report, object.id.generation, now)) {
-    patch["conditions"] = std::move(conditions);
+    wanted["conditions"] = std::move(conditions);
   }
-  if (patch.empty()) return std::nullopt;
-  patch["lastSyncTime"] = kube::FormatTime(now);
+  auto patch = kube::MergePatch(status, wanted);
+  if (!patch) return std::nullopt;
+  (*patch)["lastSyncTime"] = kube::FormatTime(now);
   return patch;
 }
 

@@ -21,11 +21,12 @@ constexpr auto kShowEach = 5s;
 constexpr auto kDrainFor = 2s;
 constexpr auto kDrainPoll = 10ms;
 
-// What else than the status has changed: that one only we write.
+// What else than the status has changed: that one only we write, unless it was wiped.
 bool IsNews(const Object& before, const Object& now) {
   return before.id.uid != now.id.uid || before.id.generation != now.id.generation ||
          before.id.deleting != now.id.deleting || before.id.finalizer != now.id.finalizer ||
-         before.on_lost != now.on_lost || before.on_stuck != now.on_stuck;
+         before.on_lost != now.on_lost || before.on_stuck != now.on_stuck ||
+         before.on_foreign != now.on_foreign || (before.has_status && !now.has_status);
 }
 
 }  // namespace
@@ -44,6 +45,7 @@ struct System::Parts {
                       .objects = parts.objects,
                       .latest = parts.latest,
                       .by_address = parts.by_address,
+                      .by_uid = parts.by_uid,
                       .vpc = parts.vpc,
                       .again = [this](const std::string& key) { controller.Add(key); }}),
           controller(parts.executor,
@@ -75,6 +77,7 @@ struct System::Parts {
   kube::Informer<Object> objects;
   runtime::Overlay<Object> latest;
   std::size_t by_address;
+  std::size_t by_uid;
   std::unique_ptr<Metrics> metrics;  // of the cache, whoever leads
   async::Handle show;
   std::unique_ptr<Work> work;
@@ -93,7 +96,8 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
       by_address(objects.AddIndex([](const Object& object) {
         const std::string& id = object.ClaimedId();
         return id.empty() ? std::vector<std::string>() : std::vector{id};
-      })) {
+      })),
+      by_uid(objects.AddIndex([](const Object& object) { return std::vector{object.id.uid}; })) {
   Listen();
   if (options.registry) Count();
   objects.Start();

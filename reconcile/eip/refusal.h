@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "async/executor.h"
+#include "http/error.h"
+
+// What a cloud's refusal means for an object. Plain, by the cloud's codes; O(1).
+namespace berth::eip {
+
+// Nobody may do this with our key. Whoever is in charge of it may change that without the object
+// being touched.
+bool IsOfPermission(const Error& error);
+// It can be had another time: quota, money.
+bool IsOfMeans(const Error& error);
+// An attempt's token was used before, for a request that was not the same.
+bool IsOfToken(const Error& error);
+
+// Whether it is the object's spec that has to change.
+bool BlamesSpec(const Error& error);
+
+// Whether a refusal of an attempt says that nothing came of it, and nothing will: not if an earlier
+// request of it may still be on its way, or has succeeded and the cloud does not say so to this
+// caller. `certain`: every earlier request was answered. `doubted`: for how long, else, there has
+// been no other request.
+bool EndsAttempt(const Error& error, bool certain, async::Duration doubted);
+
+// The error in a sentence, without what is another one each time: a condition that changes is
+// written.
+std::string Sentence(const Error& error);
+
+}  // namespace berth::eip

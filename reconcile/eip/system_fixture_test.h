@@ -1,0 +1,202 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <format>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "async/test_executor.h"
+#include "cloud/aliyun/api_client.h"
+#include "cloud/aliyun/credentials.h"
+#include "cloud/aliyun/vpc_client.h"
+#include "cloud/simulator/cloud.h"
+#include "cloud/simulator/transport.h"
+#include "kube/json.h"
+#include "kube/memory/local_transport.h"
+#include "kube/yaml.h"
+#include "reconcile/crds.h"
+#include "reconcile/eip/system.h"
+
+namespace berth::eip {
+
+using namespace std::chrono_literals;
+
+// What becomes of a call to the cloud is for the test to say.
+class Script : public cloud::simulator::Fates {
+ public:
+  explicit Script(async::Executor& executor) : latency_(executor, 1ms, 5ms) {}
+
+  cloud::simulator::Fate Draw(const http::Request& request) override {
+    auto fate = latency_.Draw(request);
+    for (const http::Header& header : request.headers) {
+      if (on_call && header.name == "x-acs-action") on_call(header.value, fate);
+    }
+    return fate;
+  }
+
+  std::function<void(const std::string& action, cloud::simulator::Fate& fate)> on_call;
+
+ private:
+  cloud::simulator::Latency latency_;
+};
+
+// An API server that refuses what it is told to.
+class Unreliable : public kube::Transport {
+ public:
+  Unreliable(kube::Transport& inner, async::Executor& executor)
+      : inner_(inner), executor_(executor) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    if (request.method == kube::Method::kPatch && request.path.contains("/eips/")) {
+      ++patches;
+      if (refuses && refuses(request)) {
+        return executor_.RunAfter(1ms, [done] {
+          done(std::unexpected(kube::Error{ErrorClass::kRetry, {}, "etcd is unwell", 500}));
+        });
+      }
+    }
+    return inner_.Send(std::move(request), std::move(done));
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    return inner_.Watch(std::move(request), std::move(stream));
+  }
+
+  std::function<bool(const kube::Request&)> refuses;
+  int patches = 0;
+
+ private:
+  kube::Transport& inner_;
+  async::Executor& executor_;
+};
+
+// The operator with its real client, on an API server in memory and a simulated cloud.
+class EipSystemTest : public testing::Test {
+ protected:
+  static constexpr const char* kKeyId = "LTAI-of-the-test";
+  static constexpr const char* kSecret = "very-secret";
+
+  explicit EipSystemTest(async::Duration until_visible = 5s)
+      : cloud_({.vpc = {.until_visible = until_visible, .releasing = 3s}}) {
+    GiveKey();
+    for (const std::string_view yaml : CustomResourceDefinitions()) {
+      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+           kube::YamlToJson(yaml)->to_string());
+    }
+    leadership_.Start();
+    for (int i = 0; i < 60 && !system_.leading(); ++i) executor_.Advance(1s);
+  }
+
+  void GiveKey() { cloud_.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"}); }
+
+  kube::Response Send(kube::Method method, const std::string& path, const std::string& body = "",
+                      const std::string& type = "application/json") {
+    kube::Response answer;
+    server_.Handle({.method = method, .path = path, .body = body, .content_type = type},
+                   [&](kube::Response response) { answer = std::move(response); });
+    executor_.Advance(0s);
+    return answer;
+  }
+
+  static std::string Path(const std::string& name = "") {
+    return "/apis/eip.alibabacloud.com/v1alpha1/eips" + (name.empty() ? "" : "/" + name);
+  }
+  void Create(const std::string& name, const std::string& spec) {
+    const auto made = Send(kube::Method::kPost, Path(),
+                           std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1",)"
+                                       R"("kind":"EIP","metadata":{{"name":"{}"}},"spec":{{{}}}}})",
+                                       name, spec));
+    ASSERT_EQ(made.code, 201) << made.body;
+  }
+  void Merge(const std::string& name, const std::string& patch) {
+    const auto patched =
+        Send(kube::Method::kPatch, Path(name), patch, "application/merge-patch+json");
+    ASSERT_EQ(patched.code, 200) << patched.body;
+  }
+  void Delete(const std::string& name) { Send(kube::Method::kDelete, Path(name)); }
+  bool Exists(const std::string& name) { return Send(kube::Method::kGet, Path(name)).code == 200; }
+  Json Get(const std::string& name) {
+    return Json::parse(Send(kube::Method::kGet, Path(name)).body);
+  }
+  std::string Status(const std::string& name, const std::string& member) {
+    const Json object = Get(name);
+    return object.contains("status") ? object["status"].get_value_or<std::string>(member, "") : "";
+  }
+  // "True Created", with the message after it.
+  std::string Ready(const std::string& name) {
+    const Json object = Get(name);
+    if (!object.contains("status")) return "";
+    for (const Json& condition : object["status"]["conditions"].array_range()) {
+      if (condition["type"] == "Ready") {
+        return std::format("{} {} {}", condition["status"].as<std::string>(),
+                           condition["reason"].as<std::string>(),
+                           condition["message"].as<std::string>());
+      }
+    }
+    return "";
+  }
+  std::vector<std::string> EventReasons() {
+    const Json list = Json::parse(Send(kube::Method::kGet, "/apis/events.k8s.io/v1/events").body);
+    std::vector<std::string> reasons;
+    for (const Json& event : list["items"].array_range()) {
+      reasons.push_back(event["reason"].as<std::string>());
+    }
+    return reasons;
+  }
+  // All that people are told of anything.
+  std::string Told() {
+    return Send(kube::Method::kGet, Path()).body +
+           Send(kube::Method::kGet, "/apis/events.k8s.io/v1/events").body;
+  }
+  std::string Version(const std::string& name) {
+    return Get(name)["metadata"]["resourceVersion"].as<std::string>();
+  }
+  std::string Uid(const std::string& name) {
+    return Get(name)["metadata"]["uid"].as<std::string>();
+  }
+  void Annotate(const std::string& name, std::string_view annotation, std::string_view value) {
+    Merge(name,
+          std::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", annotation, value));
+  }
+  void WipeStatus(const std::string& name) {
+    const auto wiped = Send(kube::Method::kPatch, Path(name) + "/status", R"({"status":null})",
+                            "application/merge-patch+json");
+    ASSERT_EQ(wiped.code, 200) << wiped.body;
+  }
+  std::uint64_t Calls(const std::string& action) {
+    const auto found = cloud_.calls().find(action);
+    return found == cloud_.calls().end() ? 0 : found->second.carried_out;
+  }
+  const cloud::Eip* Address(const std::string& name) {
+    cloud_.vpc().Settle(executor_.WallNow());
+    return cloud_.vpc().Find(Status(name, "allocationID"));
+  }
+
+  async::TestExecutor executor_;
+  kube::memory::Server server_{{.now = [this] { return executor_.WallNow(); },
+                                .random = [this] { return executor_.Random(); }}};
+  kube::memory::LocalTransport local_{executor_, server_};
+  Unreliable transport_{local_, executor_};
+  cloud::simulator::Cloud cloud_;
+  Script script_{executor_};
+  cloud::simulator::Network network_{cloud_, executor_, script_};
+  cloud::simulator::Transport to_cloud_{network_, executor_};
+  cloud::aliyun::FixedCredentials credentials_{
+      {.key_id = kKeyId, .secret = kSecret, .security_token = ""}};
+  cloud::aliyun::ApiClient api_{executor_,
+                                to_cloud_,
+                                credentials_,
+                                nullptr,
+                                {.endpoint = cloud::aliyun::VpcEndpoint("cn-hangzhou", false),
+                                 .version = std::string(cloud::aliyun::kVpcVersion),
+                                 .region = "cn-hangzhou"}};
+  cloud::aliyun::VpcClient vpc_{api_};
+  runtime::Leadership leadership_{
+      executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
+  System system_{executor_, transport_, leadership_, vpc_, {}};
+};
+
+}  // namespace berth::eip

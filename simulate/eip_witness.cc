@@ -1,0 +1,158 @@
+#include "simulate/eip_witness.h"
+
+#include <format>
+
+#include "reconcile/eip/objects.h"
+
+namespace berth::simulate {
+namespace {
+
+using cloud::simulator::LedgerEntry;
+
+std::string Text(const Json& object, std::string_view member) {
+  return object.get_value_or<std::string>(member, "");
+}
+
+Json Part(const Json& object, std::string_view member) {
+  return object.get_value_or<Json>(member, Json(jsoncons::json_object_arg));
+}
+
+std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
+
+// The object that an allocation was made for: its token begins with "berth-UID-".
+std::string UidOf(const LedgerEntry& entry) {
+  const auto end = entry.client_token.rfind('-');
+  return end == std::string::npos || end < 6 ? "" : entry.client_token.substr(6, end - 6);
+}
+
+}  // namespace
+
+std::string EipWitness::OwnerOf(const std::string& id) const {
+  const auto found = owner_.find(id);
+  return found == owner_.end() ? "" : found->second;
+}
+
+std::string EipWitness::TagOf(const std::string& id) const {
+  const cloud::Eip* eip = cloud_.vpc().Find(id);
+  if (!eip) return "";
+  const auto tag = eip->tags.find(std::string(eip::kOwnerTag));
+  return tag == eip->tags.end() ? "" : tag->second;
+}
+
+std::optional<std::string> EipWitness::See(const std::vector<Json>& objects, async::TimePoint now,
+                                           async::Duration grace) {
+  now_ = now;
+  grace_ = grace;
+  const auto& ledger = cloud_.vpc().ledger();
+  for (std::size_t i = read_; i < ledger.size(); ++i) {
+    if (ledger[i].by == "berth" && ledger[i].event == LedgerEntry::Event::kAllocated) {
+      owner_.emplace(ledger[i].allocation_id, UidOf(ledger[i]));
+    }
+  }
+  for (const Json& object : objects) Meet(object, now);
+  for (auto& [id, claims] : named_) {
+    std::erase_if(claims, [&](const auto& claim) { return claim.second.seen != now; });
+  }
+  for (const Json& object : objects) {
+    if (object["metadata"].contains("deletionTimestamp")) MeetDeleted(object);
+  }
+  for (; read_ < ledger.size(); ++read_) {
+    if (auto wrong = Read(ledger[read_])) return wrong;
+  }
+  return std::nullopt;
+}
+
+void EipWitness::Meet(const Json& object, async::TimePoint now) {
+  const std::string uid = UidOf(object);
+  const std::string has = Text(Part(object, "status"), "allocationID");
+  if (!has.empty() && OwnerOf(has) == uid) knew_.insert(uid);
+  const std::string named = has.empty() ? Text(Part(object, "spec"), "allocationID") : has;
+  if (named.empty() || object["metadata"].contains("deletionTimestamp")) return;
+  Claim& claim = named_[named].try_emplace(uid, Claim{now, now}).first->second;
+  claim.seen = now;
+}
+
+// What may become of its address.
+void EipWitness::MeetDeleted(const Json& object) {
+  const std::string uid = UidOf(object);
+  const Json status = Part(object, "status");
+  const std::string id = Text(status, "allocationID");
+  const std::string strategy = Text(Part(object, "spec"), "releaseStrategy");
+  // Whatever its status says: what was allocated for it was not imported.
+  const bool imported = Text(status, "origin") == "Imported" && OwnerOf(id) != uid;
+  if (Text(Part(object["metadata"], "annotations"), eip::kOnStuckAnnotation) == "abandon") {
+    stays_.insert(uid);
+  }
+  const bool knew = knew_.contains(uid);
+  if (!knew) goes_.insert(uid);
+  if (!knew && id.empty()) return;
+  if (strategy == "Never" || (imported && strategy.empty())) {
+    stays_.insert(uid);
+    return;
+  }
+  const auto others = named_.find(id);
+  if (others != named_.end() && !others->second.empty()) stays_.insert(uid);
+  goes_.insert(uid);
+  if (id.empty()) return;
+  const std::string tag = TagOf(id);
+  if (!tag.empty() && tag != uid) {
+    stays_.insert(uid);
+  } else {
+    given_.insert(id);
+  }
+}
+
+std::optional<std::string> EipWitness::Read(const LedgerEntry& entry) {
+  const std::string& id = entry.allocation_id;
+  if (entry.event == LedgerEntry::Event::kAllocated) {
+    if (entry.by != "berth") return std::nullopt;
+    const std::string uid = UidOf(entry);
+    const auto [other, first] = held_.emplace(uid, id);
+    if (first || excused_.contains(uid)) return std::nullopt;
+    return std::format("{} and {} are both of {}", other->second, id, uid);
+  }
+  const auto owner = owner_.find(id);
+  if (owner != owner_.end()) {
+    const auto holds = held_.find(owner->second);
+    if (holds != held_.end() && holds->second == id) held_.erase(holds);
+  }
+  return entry.by == "berth" ? CheckRelease(id) : std::nullopt;
+}
+
+std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const {
+  const auto owner = owner_.find(id);
+  const bool own =
+      owner != owner_.end() && (goes_.contains(owner->second) || excused_.contains(owner->second));
+  if (!own && !given_.contains(id)) {
+    return std::format("{} was released, and nobody had asked for it", id);
+  }
+  const auto claims = named_.find(id);
+  if (claims == named_.end()) return std::nullopt;
+  for (const auto& [uid, claim] : claims->second) {
+    if (now_ - claim.since > grace_ && !excused_.contains(uid)) {
+      return std::format("{} was released, and {} names it too", id, uid);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> EipWitness::Leaked(const std::vector<Json>& objects) const {
+  std::set<std::string> known;  // uids and addresses
+  for (const Json& object : objects) {
+    const Json status = Part(object, "status");
+    known.insert(Text(status, "allocationID"));
+    // Its attempt is still open, and it says so.
+    if (Part(status, "attempt").contains("clientToken") && Text(status, "allocationID").empty()) {
+      known.insert(UidOf(object));
+    }
+  }
+  for (const auto& [id, uid] : owner_) {
+    if (!cloud_.vpc().Find(id) || known.contains(id) || known.contains(uid)) continue;
+    if (!stays_.contains(uid) && !excused_.contains(uid)) {
+      return std::format("{} of {} is leaked", id, uid);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::simulate

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "async/executor.h"
+#include "cloud/simulator/cloud.h"
+#include "kube/json.h"
+
+namespace berth::simulate {
+
+// Sees every state of the EIP objects and every entry of the cloud's ledger, and says what nobody
+// asked for: two addresses for one object, a release of what was to be kept, an address that is
+// left over.
+class EipWitness {
+ public:
+  explicit EipWitness(const cloud::simulator::Cloud& cloud) : cloud_(cloud) {}
+
+  // After every write: what has happened since that should not have. A release counts against what
+  // another object asked for only when it had asked `grace` before.
+  std::optional<std::string> See(const std::vector<Json>& objects, async::TimePoint now,
+                                 async::Duration grace);
+  // An address that was allocated and is nobody's, although somebody was to release it.
+  std::optional<std::string> Leaked(const std::vector<Json>& objects) const;
+
+  // Somebody took away what the operator goes by: whatever becomes of this object's address is not
+  // its fault.
+  void Excuse(const std::string& uid) { excused_.insert(uid); }
+  bool IsExcused(const std::string& uid) const { return excused_.contains(uid); }
+  // For whom it was allocated; empty when not by the operator.
+  std::string OwnerOf(const std::string& id) const;
+  // Whom its tag names; empty for nobody.
+  std::string TagOf(const std::string& id) const;
+
+ private:
+  void Meet(const Json& object, async::TimePoint now);
+  void MeetDeleted(const Json& object);
+  std::optional<std::string> Read(const cloud::simulator::LedgerEntry& entry);
+  std::optional<std::string> CheckRelease(const std::string& id) const;
+
+  const cloud::simulator::Cloud& cloud_;
+  std::size_t read_ = 0;                      // entries of the ledger
+  std::map<std::string, std::string> owner_;  // address to uid
+  std::map<std::string, std::string> held_;   // uid to the address it has now
+  std::set<std::string> knew_;                // uids that were told of their address
+  std::set<std::string> stays_;               // uids whose address may stay when they go
+  std::set<std::string> goes_;                // uids whose address may go with them
+  std::set<std::string> given_;               // addresses that were not allocated for who gave them
+  struct Claim {
+    async::TimePoint since;
+    async::TimePoint seen;
+  };
+  std::map<std::string, std::map<std::string, Claim>> named_;  // address, by whom that stays
+  async::TimePoint now_{};
+  async::Duration grace_{};
+  std::set<std::string> excused_;
+};
+
+}  // namespace berth::simulate
