@@ -74,7 +74,8 @@ simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
 // What goes wrong on the way to the cloud, as often as on the way to the API server.
 class Eip::Trouble : public simulator::Fates {
  public:
-  Trouble(World& world, const int& storms) : world_(world), storms_(storms) {}
+  Trouble(World& world, const int& storms, const int& forbidden)
+      : world_(world), storms_(storms), forbidden_(forbidden) {}
 
   simulator::Fate Draw(const http::Request&) override {
     Dice& random = world_.random();
@@ -86,7 +87,10 @@ class Eip::Trouble : public simulator::Fates {
     fate.outlives_caller = random.Chance(0.5);
     if (random.Chance(faults.slow)) fate.there += random.Between(0s, 15s);
     if (random.Chance(faults.slow)) fate.back += random.Between(0s, 15s);
-    if (storms_ > 0 && random.Chance(0.9)) {
+    if (forbidden_ > 0) {
+      fate.refusal = {403, "Forbidden.RAM", "User not authorized to operate on the resource."};
+      fate.carried_out = false;
+    } else if (storms_ > 0 && random.Chance(0.9)) {
       fate.refusal = simulator::Throttled();
       fate.carried_out = false;
     } else if (random.Chance(faults.refused)) {
@@ -109,6 +113,7 @@ class Eip::Trouble : public simulator::Fates {
  private:
   World& world_;
   const int& storms_;
+  const int& forbidden_;
 };
 
 class Eip::Replica : public Program {
@@ -147,7 +152,7 @@ Eip::~Eip() = default;
 
 void Eip::SetUp(World& world) {
   site_ = std::make_unique<Process>(world.scheduler(), world.random(), "cloud", [](Process&) {});
-  trouble_ = std::make_unique<Trouble>(world, storms_);
+  trouble_ = std::make_unique<Trouble>(world, storms_, forbidden_);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
   for (const std::string_view yaml : CustomResourceDefinitions()) {
     world.Must({.method = kube::Method::kPost,
@@ -354,14 +359,16 @@ void Eip::Meddle(World& world) {
 // For a while the cloud takes next to nothing, or nothing of some kind.
 void Eip::Storm(World& world) {
   Dice& random = world.random();
-  const auto kind = random.Below(4);
+  const auto kind = random.Below(5);
   const auto length = random.Between(1s, 40s);
   world.Trace("storm {} for {}", kind, std::chrono::floor<std::chrono::milliseconds>(length));
   if (kind == 0) ++storms_;
   if (kind == 1) cloud_.vpc().SetQuota(0);
   if (kind == 2) cloud_.vpc().SetFunded(false);
   if (kind == 3) cloud_.keys().Revoke(kKeyId);
+  if (kind == 4) ++forbidden_;
   world.scheduler().After(length, [this, kind] {
+    if (kind == 4) --forbidden_;
     if (kind == 0) --storms_;
     if (kind == 1) cloud_.vpc().SetQuota(kQuota);
     if (kind == 2) cloud_.vpc().SetFunded(true);
@@ -410,7 +417,9 @@ std::optional<std::string> Eip::CheckObject(const Json& object,
   const std::string reason = Text(ready, "reason");
   const std::string message = Text(ready, "message");
   // Only a person can help.
-  if (message.contains("was used before") && witness_.IsExcused(UidOf(object))) return std::nullopt;
+  if (message.contains("was used before") && MayHaveLostAnAddress(UidOf(object))) {
+    return std::nullopt;
+  }
   if (Deleting(object)) return std::format("{} is still being deleted: {}", name, message);
   const std::string id = Text(Part(object, "status"), "allocationID");
   const cloud::Eip* eip = cloud_.vpc().Find(id);
@@ -425,6 +434,14 @@ std::optional<std::string> Eip::CheckObject(const Json& object,
   }
   if (reason == "InvalidConfig") return CheckBlame(object, all);
   return std::format("{} is {}: {}", name, reason, message);
+}
+
+// Its status was lost, and there is no address that is known to be its own.
+bool Eip::MayHaveLostAnAddress(const std::string& uid) const {
+  if (witness_.IsExcused(uid)) return true;
+  return wiped_.contains(uid) && std::ranges::none_of(cloud_.vpc().Eips(), [&](const auto& eip) {
+           return witness_.TagOf(eip.allocation_id) == uid;
+         });
 }
 
 // Whether its spec is wrong, as it is told.

@@ -49,6 +49,7 @@ class Eip : public Scenario {
   void Calm();
   std::string SomeAddress(World& world) const;
   std::optional<std::string> See(World& world);
+  bool MayHaveLostAnAddress(const std::string& uid) const;
   std::optional<std::string> CheckObject(const Json& object, const std::vector<Json>& all) const;
   std::optional<std::string> CheckBlame(const Json& object, const std::vector<Json>& all) const;
   std::optional<std::string> CheckAddress(const Json& object, const cloud::Eip& eip) const;
@@ -62,6 +63,7 @@ class Eip : public Scenario {
   EipWitness witness_{cloud_};
   std::set<std::string> wiped_;  // uids whose status somebody took away
   int storms_ = 0;               // of throttles, under way
+  int forbidden_ = 0;            // times without permission, under way
 };
 
 }  // namespace berth::simulate

@@ -88,6 +88,7 @@ void EipWitness::MeetDeleted(const Json& object) {
   if (!knew && id.empty()) return;
   if (strategy == "Never" || (imported && strategy.empty())) {
     stays_.insert(uid);
+    stays_.insert(OwnerOf(id));
     return;
   }
   const auto others = named_.find(id);

@@ -104,14 +104,12 @@ Step DecideEnd(const Object& object, const Sight& sight) {
   }
   const std::string& id = object.allocation_id;
   if (id.empty()) return DecideUnknownEnd(object, sight);
-  if (!sight.unclaimed) {
-    if (!object.Releases()) return Kept(object);
-    if (!sight.taken_by.empty()) {
-      return Finish{"Skipped", std::format("{} is kept: it is {}'s", id, sight.taken_by)};
-    }
-    if (!sight.wanted_by.empty()) {
-      return Finish{"Skipped", std::format("{} is kept: {} names it too", id, sight.wanted_by)};
-    }
+  if (!sight.unclaimed && !object.Releases()) return Kept(object);
+  if (!sight.taken_by.empty()) {
+    return Finish{"Skipped", std::format("{} is kept: it is {}'s", id, sight.taken_by)};
+  }
+  if (!sight.wanted_by.empty()) {
+    return Finish{"Skipped", std::format("{} is kept: {} names it too", id, sight.wanted_by)};
   }
   return DecideRelease(object, sight);
 }

@@ -162,6 +162,8 @@ TEST(PlanTest, WhatADeletedObjectsAttemptCameToIsReleasedWhateverTheStrategy) {
   Sight sight = Seen();
   sight.unclaimed = true;
   EXPECT_TRUE(Is<step::Release>(Decide(object, sight)));
+  sight.wanted_by = "other";
+  EXPECT_TRUE(Is<step::Finish>(Decide(object, sight))) << "somebody has found it in the cloud";
 }
 
 TEST(PlanTest, WhoseAnAddressIsIsNotForTheSpecToSay) {

@@ -225,6 +225,7 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   if (!written) co_return std::unexpected(std::move(written.error()));
   pass->memory.fresh_attempt = first ? attempt.number : 0;
   pass->memory.certain_attempt = pass->memory.fresh_attempt;
+  pass->memory.over_attempt = 0;
   pass->memory.missing_since.reset();
   pass->sight = {};
   co_return std::nullopt;
@@ -250,6 +251,7 @@ async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   pass->doing = "Create";
   Memory& memory = pass->memory;
   const std::int64_t number = pass->object.attempt.number;
+  if (memory.over_attempt == number) co_return co_await EndAttempt(pass, memory.over_error);
   const bool certain = memory.certain_attempt == number;
   if (memory.doubted_attempt != number) {
     memory.doubted_attempt = number;
@@ -294,7 +296,13 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
   if (!EndsAttempt(error, certain, now - memory.doubted_since)) {
     co_return std::unexpected(std::move(error));
   }
-  // Nothing came of it: what comes next is another attempt.
+  memory.over_attempt = pass->object.attempt.number;
+  memory.over_error = error;
+  co_return co_await EndAttempt(pass, std::move(error));
+}
+
+// Nothing came of it: what comes next is another attempt.
+async::Task<Reconciler::Next> Reconciler::EndAttempt(Pass* pass, Error error) {
   Json facts = Facts();
   Attempt over{.number = pass->object.attempt.number,
                .request = {},

@@ -64,6 +64,10 @@ class Reconciler {
     // The attempt of which every request was ours and was answered; for another one, since when
     // that may not be so.
     std::int64_t certain_attempt = 0;
+    // The attempt that was refused, and why: not sent again, as the write that says so may be under
+    // way.
+    std::int64_t over_attempt = 0;
+    Error over_error = {};
     std::int64_t doubted_attempt = 0;
     async::TimePoint doubted_since{};
     std::optional<async::TimePoint> missing_since;
@@ -91,6 +95,7 @@ class Reconciler {
   async::Task<Next> Allocate(Pass* pass);
   async::Task<Next> Allocated(Pass* pass, cloud::AllocatedEip eip);
   async::Task<Next> NotAllocated(Pass* pass, Error error, bool certain);
+  async::Task<Next> EndAttempt(Pass* pass, Error error);
   async::Task<Next> Own(Pass* pass, std::string id, std::string address, Origin origin);
   async::Task<Next> Probe(Pass* pass);
   async::Task<Next> WriteSpec(Pass* pass);

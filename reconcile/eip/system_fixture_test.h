@@ -53,6 +53,13 @@ class Unreliable : public kube::Transport {
   async::Handle Send(kube::Request request, Done done) override {
     if (request.method == kube::Method::kPatch && request.path.contains("/eips/")) {
       ++patches;
+      if (async::Duration late{}; delays && (late = delays(request)) > 0s) {
+        late_ = executor_.RunAfter(late,
+                                   [this, request] { sent_ = inner_.Send(request, [](auto) {}); });
+        return executor_.RunAfter(1ms, [done] {
+          done(std::unexpected(kube::Error{ErrorClass::kAmbiguous, {}, "no answer in time"}));
+        });
+      }
       if (refuses && refuses(request)) {
         return executor_.RunAfter(1ms, [done] {
           done(std::unexpected(kube::Error{ErrorClass::kRetry, {}, "etcd is unwell", 500}));
@@ -66,11 +73,15 @@ class Unreliable : public kube::Transport {
   }
 
   std::function<bool(const kube::Request&)> refuses;
+  // How much later it is carried out, with nobody waiting any more.
+  std::function<async::Duration(const kube::Request&)> delays;
   int patches = 0;
 
  private:
   kube::Transport& inner_;
   async::Executor& executor_;
+  async::Handle late_;
+  async::Handle sent_;
 };
 
 // The operator with its real client, on an API server in memory and a simulated cloud.

@@ -280,6 +280,23 @@ TEST_F(EipSystemTest, ARefusalDoesNotEndAnAttemptThatMayHaveSucceeded) {
   EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
 }
 
+// That it was refused may be written later than anybody waits for it.
+TEST_F(EipSystemTest, AnAttemptThatWasRefusedIsNotSentAgain) {
+  cloud_.vpc().SetQuota(0);
+  bool delayed = false;
+  transport_.delays = [&](const kube::Request& request) -> async::Duration {
+    if (!request.body.contains(R"("clientToken":null)") || delayed) return 0s;
+    delayed = true;
+    cloud_.vpc().SetQuota(10);
+    return 100ms;
+  };
+  Create("web", "");
+  executor_.Advance(10min);
+  EXPECT_TRUE(delayed);
+  EXPECT_THAT(Ready("web"), HasSubstr("True"));
+  EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
+}
+
 // Somebody has changed the status while an attempt was under way.
 TEST_F(EipSystemTest, ATokenThatWasUsedForAnotherRequestIsToldAndNothingIsAllocated) {
   script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
