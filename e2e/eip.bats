@@ -250,10 +250,10 @@ drop_many() {
   before=$(ledger allocated)
   old=$(cat "$E2E_DIR/berth/cloud/accessKeyID")
   make_many rotate 20
-  in_cloud /keys/LTAInext -X PUT -d 'the next secret'
+  in_cloud /keys/LTAInext -X PUT -d 'another-secret'
   # As the kubelet does it: one after the other is replaced; half-new pairs are refused by the cloud and read again.
   printf 'LTAInext' >"$E2E_DIR/berth/cloud/accessKeyID"
-  printf 'the next secret' >"$E2E_DIR/berth/cloud/accessKeySecret"
+  printf 'another-secret' >"$E2E_DIR/berth/cloud/accessKeySecret"
   in_cloud "/keys/$old" -X DELETE
   make_many again 20
   eventually 90 all_ready rotate- 20

@@ -127,7 +127,8 @@ TEST_F(EipSystemTest, FlawALostAnswerDoesNotAllocateASecondAddress) {
   script_.on_call = [&](const std::string& action, cloud::simulator::Fate& fate) {
     if (action == "AllocateEipAddress" && ++lost <= 3) fate.answered = false;
   };
-  Create("web", R"("bandwidth":"20")");
+  // So many tags that it cannot be found by its owner's.
+  Create("web", R"("bandwidth":"20",)" + TwentyTags());
   executor_.Advance(5s);
   Merge("web", R"({"spec":{"bandwidth":"30"}})");  // the repetitions are the same nevertheless
   executor_.Advance(2min);

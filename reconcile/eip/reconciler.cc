@@ -244,6 +244,7 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
            std::format("{} too has the tag {} of this object, and is left alone",
                        found->back().allocation_id, kOwnerTag));
   }
+  if (pass->object.attempt) co_return co_await Allocated(pass, {eip.allocation_id, eip.address});
   co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated);
 }
 

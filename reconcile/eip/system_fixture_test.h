@@ -172,6 +172,14 @@ class EipSystemTest : public testing::Test {
     Merge(name,
           std::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", annotation, value));
   }
+  // A part of a spec: they leave no room for the owner's.
+  static std::string TwentyTags() {
+    std::string tags;
+    for (std::size_t i = 0; i < kMostTags; ++i) {
+      tags += std::format(R"({}"tag{}":"x")", i == 0 ? "" : ",", i);
+    }
+    return R"("tags":{)" + tags + "}";
+  }
   void WipeStatus(const std::string& name) {
     const auto wiped = Send(kube::Method::kPatch, Path(name) + "/status", R"({"status":null})",
                             "application/merge-patch+json");

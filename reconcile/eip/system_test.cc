@@ -302,7 +302,7 @@ TEST_F(EipSystemTest, ATokenThatWasUsedForAnotherRequestIsToldAndNothingIsAlloca
   script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
     if (action == "AllocateEipAddress") fate.answered = false;
   };
-  Create("web", R"("bandwidth":"20")");
+  Create("web", R"("bandwidth":"20",)" + TwentyTags());
   executor_.Advance(5s);
   ASSERT_EQ(cloud_.vpc().Eips().size(), 1u);
   Merge("web", R"({"spec":{"bandwidth":"30"}})");
