@@ -19,6 +19,20 @@ bool HasBlocks(const Space::PoolState& state) {
   return state.space && state.space->Count(Use::kSubnet) + state.space->Count(Use::kReserved) > 0;
 }
 
+// Whose turn it is where Subnets overlap that hold no block yet.
+enum class Turn : std::uint8_t {
+  kTold,    // that the block is theirs
+  kMade,    // for a claim, of a block that was free, and the claim may have been told
+  kFailed,  // a claim's, that was told it has no block
+  kOther,   // a user's
+};
+
+Turn TurnOf(const Subnet& subnet) {
+  if (subnet.phase == SubnetPhase::kAllocated) return Turn::kTold;
+  if (subnet.claim_uid.empty()) return Turn::kOther;
+  return subnet.phase == SubnetPhase::kFailed ? Turn::kFailed : Turn::kMade;
+}
+
 Denial NotReady(const Space::PoolState& state) {
   return {"PoolNotReady", std::format("pool {} gives out no blocks: {}", state.pool.id.name,
                                       state.problem ? state.problem->message : "")};
@@ -168,10 +182,11 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
     namespaces.insert(pool->id.ns);
   }
   for (const auto& [key, state] : pools_) Join(key, state);
-  // Who was told that a block is theirs keeps it; then the children; then whoever was first.
+  // Who was told that a block is theirs, or is about to be, keeps it; then the children; then
+  // whoever was first.
   std::ranges::sort(subnets, {}, [](const Subnet* subnet) {
-    return std::tuple(subnet->phase != SubnetPhase::kAllocated, subnet->id.created,
-                      std::string_view(subnet->id.ns), std::string_view(subnet->id.name));
+    return std::tuple(TurnOf(*subnet), subnet->id.created, std::string_view(subnet->id.ns),
+                      std::string_view(subnet->id.name));
   });
   const auto put = [&](const Subnet& subnet) {
     const std::string pool = subnet.PoolKey();
@@ -183,7 +198,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
     }
   };
   auto next = subnets.begin();
-  for (; next != subnets.end() && (*next)->phase == SubnetPhase::kAllocated; ++next) put(**next);
+  for (; next != subnets.end() && TurnOf(**next) <= Turn::kMade; ++next) put(**next);
   for (auto& [key, state] : pools_) {
     if (state.rules) PlaceChildren(state, state.rules->range);
   }
@@ -510,13 +525,14 @@ void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) 
 }
 
 void Space::PlaceWaiting(const std::string& pool, PoolState& state) {
-  for (auto next = state.unplaced.begin(); next != state.unplaced.end();) {
-    if (!Place(pool, state, next->second)) {
-      ++next;
-      continue;
-    }
-    const std::string key = next->first;
-    next = state.unplaced.erase(next);
+  std::vector<const Subnet*> waiting;
+  waiting.reserve(state.unplaced.size());
+  for (const auto& [key, subnet] : state.unplaced) waiting.push_back(&subnet);
+  std::ranges::stable_sort(waiting, {}, [](const Subnet* subnet) { return TurnOf(*subnet); });
+  for (const Subnet* subnet : waiting) {
+    if (!Place(pool, state, *subnet)) continue;
+    const std::string key = subnet->id.Key();
+    state.unplaced.erase(key);
     callbacks_.on_placement(key);
   }
 }

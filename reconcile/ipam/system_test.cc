@@ -91,6 +91,14 @@ class SystemTest : public testing::Test {
            std::format(R"("poolRef":"{}","clusterID":"{}","blockSize":{})", pool,
                        cluster.empty() ? name : cluster, size));
   }
+  // As a leader makes it that tells nobody any more.
+  void SubnetFor(const std::string& claim, const std::string& pool, const std::string& cidr) {
+    Create("Subnet", SubnetName(pool, *Cidr::Parse(cidr)),
+           std::format(R"("poolRef":"{}","cidr":"{}","clusterID":"{}",)"
+                       R"("claimRef":{{"name":"{}","uid":"{}"}})",
+                       pool, cidr, claim, claim,
+                       Get("subnetclaims", claim)["metadata"]["uid"].as<std::string>()));
+  }
   void Delete(const std::string& plural, const std::string& name) {
     const auto deleted = Send(kube::Method::kDelete, Path(plural, name));
     ASSERT_EQ(deleted.code, 200) << deleted.body;
@@ -534,6 +542,56 @@ TEST_F(SystemTest, APoolIsNotMadeOfABlockThatItsClaimHasLost) {
   executor_.Advance(10s);
   ASSERT_EQ(Allocated("other"), "10.0.0.0/28");
   EXPECT_EQ(Send(kube::Method::kGet, Path("subnetpools", ChildPoolName(id))).code, 404);
+}
+
+TEST_F(SystemTest, AClaimsBlockIsNotLostToASubnetThatItsLeaderHadNotSeen) {
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  replica_.reset();
+  // The user's is the older one; the watch of the leader that made the other was behind, and that
+  // leader fell before it told the Subnet's phase.
+  Create("Subnet", "a", R"("poolRef":"p","cidr":"10.0.0.0/30","clusterID":"a")");
+  Claim("c", "p", 29);
+  executor_.Advance(2s);
+  SubnetFor("c", "p", "10.0.0.0/29");
+  Claim("other", "p", 30);
+  Boot();
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/29");
+  EXPECT_EQ(Status("subnets", "a")["phase"], "Failed");
+  EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
+  EXPECT_THAT(List("subnets"), testing::SizeIs(3));
+}
+
+TEST_F(SystemTest, AClaimsBlockIsNotLostToAChildPoolThatItsLeaderHadNotSeen) {
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  replica_.reset();
+  Pool("child", "10.0.0.0/30", R"(,"parentRef":"p")");
+  Claim("c", "p", 29);
+  SubnetFor("c", "p", "10.0.0.0/29");
+  Claim("other", "p", 30);
+  Boot();
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/29");
+  EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
+  EXPECT_EQ(Reason("subnetpools", "child"), "PoolOverlap");
+}
+
+TEST_F(SystemTest, AClaimsBlockIsNotLostWhenItsPoolIsMadeAnew) {
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  Claim("c", "p", 29);
+  ASSERT_EQ(Allocated("c"), "10.0.0.0/29");
+  Create("Subnet", "a", R"("poolRef":"p","cidr":"10.0.0.0/30","clusterID":"a")");
+  ASSERT_EQ(Status("subnets", "a")["phase"], "Failed");
+  // Gone at once, by force.
+  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
+  Delete("subnetpools", "p");
+  executor_.Advance(5s);
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  Claim("other", "p", 30);
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/29");
+  EXPECT_EQ(Phase("c"), "Bound");
+  EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
 }
 
 TEST_F(SystemTest, AStampedBlockIsTheClaims) {
