@@ -134,7 +134,7 @@ TEST_F(EipSystemTest, FlawALostAnswerDoesNotAllocateASecondAddress) {
   executor_.Advance(2min);
   EXPECT_EQ(lost, 4);
   EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
-  EXPECT_THAT(Ready("web"), HasSubstr("True"));
+  ASSERT_THAT(Ready("web"), HasSubstr("True"));
   EXPECT_EQ(Address("web")->bandwidth, "30");
 }
 

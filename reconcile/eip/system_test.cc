@@ -283,12 +283,15 @@ TEST_F(EipSystemTest, ARefusalDoesNotEndAnAttemptThatMayHaveSucceeded) {
 // That it was refused may be written later than anybody waits for it.
 TEST_F(EipSystemTest, AnAttemptThatWasRefusedIsNotSentAgain) {
   cloud_.vpc().SetQuota(0);
+  script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action == "AllocateEipAddress") fate.back = 300ms;
+  };
   bool delayed = false;
   transport_.delays = [&](const kube::Request& request) -> async::Duration {
     if (!request.body.contains(R"("clientToken":null)") || delayed) return 0s;
     delayed = true;
     cloud_.vpc().SetQuota(10);
-    return 100ms;
+    return 200ms;
   };
   Create("web", "");
   executor_.Advance(10min);
@@ -371,6 +374,20 @@ TEST_F(EipSystemTest, AnAddressThatWasTakenOutOfItsPackageIsPutBack) {
   eip.bandwidth_package_status.clear();
   executor_.Advance(6min);
   EXPECT_EQ(Address("web")->bandwidth_package_id, package);
+}
+
+TEST_F(EipSystemTest, ATagIsWrittenDownBeforeItIsPutOnTheAddress) {
+  transport_.refuses = [](const kube::Request& request) {
+    return request.body.contains("as spec says");
+  };
+  Create("web", R"("tags":{"team":"web"})");
+  executor_.Advance(30s);
+  ASSERT_TRUE(Address("web")->tags.contains("team"));
+  Merge("web", R"({"spec":{"tags":null}})");
+  transport_.refuses = nullptr;
+  executor_.Advance(1min);
+  EXPECT_THAT(Ready("web"), HasSubstr("True"));
+  EXPECT_FALSE(Address("web")->tags.contains("team"));
 }
 
 TEST_F(EipSystemTest, ATagThatIsGoneFromSpecIsWrittenDownAsGone) {
