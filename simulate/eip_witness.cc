@@ -32,6 +32,11 @@ std::string EipWitness::OwnerOf(const std::string& id) const {
   return found == owner_.end() ? "" : found->second;
 }
 
+bool EipWitness::IsNamed(const std::string& id) const {
+  const auto found = named_.find(id);
+  return found != named_.end() && !found->second.empty();
+}
+
 std::string EipWitness::TagOf(const std::string& id) const {
   const cloud::Eip* eip = cloud_.vpc().Find(id);
   if (!eip) return "";
@@ -85,14 +90,16 @@ void EipWitness::MeetDeleted(const Json& object) {
   }
   const bool knew = knew_.contains(uid);
   if (!knew) goes_.insert(uid);
+  for (const auto& [address, owner] : owner_) {
+    if (owner == uid && IsNamed(address)) stays_.insert(uid);
+  }
   if (!knew && id.empty()) return;
   if (strategy == "Never" || (imported && strategy.empty())) {
     stays_.insert(uid);
     stays_.insert(OwnerOf(id));
     return;
   }
-  const auto others = named_.find(id);
-  if (others != named_.end() && !others->second.empty()) stays_.insert(uid);
+  if (IsNamed(id)) stays_.insert(uid);
   goes_.insert(uid);
   if (id.empty()) return;
   const std::string tag = TagOf(id);

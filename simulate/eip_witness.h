@@ -38,6 +38,7 @@ class EipWitness {
 
  private:
   void Meet(const Json& object, async::TimePoint now);
+  bool IsNamed(const std::string& id) const;  // by an object that stays
   void MeetDeleted(const Json& object);
   std::optional<std::string> Read(const cloud::simulator::LedgerEntry& entry);
   std::optional<std::string> CheckRelease(const std::string& id) const;
