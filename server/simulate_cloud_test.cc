@@ -92,10 +92,10 @@ TEST_F(SimulateCloudTest, OnlyAKeyThatIsKnownIsLetIn) {
   Start();
   const TempDir other;
   WriteFile(other.path() / "accessKeyID", "LTAIother");
-  WriteFile(other.path() / "accessKeySecret", "another secret");
+  WriteFile(other.path() / "accessKeySecret", "another-secret");
   Open(other.path());
   EXPECT_FALSE(Allocate("one"));
-  Ask(200, "PUT", "/keys/LTAIother", "another secret");
+  Ask(200, "PUT", "/keys/LTAIother", "another-secret");
   EXPECT_TRUE(Allocate("two"));
   Ask(200, "DELETE", "/keys/LTAIother");
   EXPECT_FALSE(Allocate("three"));
