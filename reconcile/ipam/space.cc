@@ -219,6 +219,7 @@ void Space::SetRules(const std::string& key, PoolState& state) {
     if (!state.space && range) {
       state.space = std::make_unique<Allocator>(
           PoolRules{.range = range->Canonical(), .max_block = Width(range->family())});
+      HoldPending(key, state);
     }
     return;
   }
@@ -226,9 +227,19 @@ void Space::SetRules(const std::string& key, PoolState& state) {
     state.space->SetRules(*rules);
   } else {
     state.space = std::make_unique<Allocator>(*rules);
+    HoldPending(key, state);
   }
   state.rules = std::move(*rules);
   PlaceWaiting(key, state);
+}
+
+// What was given out by a pool of the name before this one, and may be under way yet.
+void Space::HoldPending(const std::string& key, PoolState& state) {
+  for (const auto& [owner, pending] : pending_) {
+    if (pending.pool == key) {
+      std::ignore = state.space->Record(pending.block, Use::kReserved, owner);
+    }
+  }
 }
 
 // Makes the pool known to its parent.
@@ -309,7 +320,9 @@ void Space::RemovePool(const std::string& key) {
   Leave(key, found->second);
   auto removed = pools_.extract(found);
   const PoolState& state = removed.mapped();
-  std::erase_if(pending_, [&](const auto& entry) { return entry.second.pool == key; });
+  std::erase_if(pending_, [&](const auto& entry) {
+    return entry.second.pool == key && entry.second.reservation;
+  });
   reserving_.erase(key);
   // Its Subnets are still there, and wait for a pool of the name. What a Subnet was stays known to
   // the caller's cache; here only those that held no block are.
@@ -490,7 +503,10 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   const std::string key = subnet.id.Key();
   const Owner owner = Fingerprint(subnet.id.uid);
   if (const auto homeless = homeless_.find(pool); homeless != homeless_.end()) {
-    homeless->second.erase(key);
+    const auto waiting = homeless->second.find(key);
+    if (waiting != homeless->second.end() && waiting->second.id.uid == subnet.id.uid) {
+      homeless->second.erase(waiting);
+    }
     if (homeless->second.empty()) homeless_.erase(homeless);
   }
   Unbind(pool, subnet.cluster, owner, subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid));
@@ -681,7 +697,7 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
 }
 
 std::expected<Cidr, Denial> Space::Assign(const std::string& pool, const Wish& wish) {
-  if (const auto assigned = pending_.find(wish.owner); assigned != pending_.end()) {
+  if (const auto assigned = pending_.find(wish.owner); assigned != pending_.end() && Find(pool)) {
     return assigned->second.block;
   }
   const auto state = Giving(pool);
@@ -748,7 +764,7 @@ std::expected<Cidr, Denial> Space::Reserve(const std::string& pool, const Wish& 
 
 std::expected<Cidr, Denial> Space::Redeem(const std::string& pool, Owner token, const Cidr& block,
                                           Wish wish) {
-  if (const auto assigned = pending_.find(wish.owner); assigned != pending_.end()) {
+  if (const auto assigned = pending_.find(wish.owner); assigned != pending_.end() && Find(pool)) {
     return assigned->second.block;
   }
   const auto state = Giving(pool);

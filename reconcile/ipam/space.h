@@ -73,6 +73,7 @@ class Space {
   // Facts. O(log n) for a Subnet; for a pool O(pools of its namespace), and when its range or its
   // exclusions have changed O(its holds).
   void PutPool(const Pool& pool);
+  // What Assign gave out of it stays held for a pool of the name that may come.
   void RemovePool(const std::string& key);
   void PutSubnet(const Subnet& subnet);
   // With `may_return` its block stays held for its claim, as after Assign: the Subnet may come
@@ -129,6 +130,7 @@ class Space {
 
   PoolState* Mutable(const std::string& pool);
   void SetRules(const std::string& key, PoolState& state);
+  void HoldPending(const std::string& key, PoolState& state);
   void Join(const std::string& key, const PoolState& state);
   void Leave(const std::string& key, const PoolState& state);
   void AdoptChildren(const std::string& key, PoolState& state);

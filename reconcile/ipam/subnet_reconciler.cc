@@ -27,6 +27,14 @@ void SubnetReconciler::Seen(const Subnet& subnet) {
   if (found != unseen_.end() && found->second.subnet.id.uid == subnet.id.uid) unseen_.erase(found);
 }
 
+std::vector<const Subnet*> SubnetReconciler::UnseenOf(const std::string& pool) const {
+  std::vector<const Subnet*> subnets;
+  for (const auto& [key, unseen] : unseen_) {
+    if (unseen.subnet.PoolKey() == pool) subnets.push_back(&unseen.subnet);
+  }
+  return subnets;
+}
+
 async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
   if (const auto unseen = unseen_.find(key); unseen != unseen_.end()) {
     const auto left = unseen->second.due - context_.executor.Now();

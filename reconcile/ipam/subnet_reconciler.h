@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "reconcile/ipam/context.h"
 
@@ -20,6 +21,8 @@ class SubnetReconciler {
   async::Duration Made(const Subnet& subnet);
   // The watch has told of this one.
   void Seen(const Subnet& subnet);
+  // Those of a pool that it has yet to bring. O(all of those).
+  std::vector<const Subnet*> UnseenOf(const std::string& pool) const;
 
  private:
   async::Task<Outcome> LookFor(std::string key, Subnet made);

@@ -213,6 +213,7 @@ void System::Parts::ListenToPools() {
              caches.subnets.ForEachIn(
                  caches.subnets_by_pool, key,
                  [&](const std::string&, const Subnet& subnet) { subnets.push_back(&subnet); });
+             if (work) subnets.append_range(work->subnet.UnseenOf(key));
              for (const Subnet* subnet : subnets) space.RemoveSubnet(*subnet);
              space.RemovePool(key);
              for (const Subnet* subnet : subnets) space.PutSubnet(*subnet);

@@ -594,6 +594,65 @@ TEST_F(SystemTest, AClaimsBlockIsNotLostWhenItsPoolIsMadeAnew) {
   EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
 }
 
+TEST_F(SystemTest, ABlockUnderWayIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
+  replica_.reset();
+  LateTransport late(executor_, transport_);
+  replica_ = std::make_unique<Replica>(executor_, late, "late");
+  for (int i = 0; i < 60 && !replica_->system.leading(); ++i) executor_.Advance(1s);
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  executor_.Advance(10s);
+  Claim("a", "p", 29);  // its Subnet is under way
+  Delete("subnetclaims", "a");
+  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
+  Delete("subnetpools", "p");
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  Claim("other", "p", 30);
+  EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
+  executor_.Advance(60s);  // it will not arrive any more
+  Claim("third", "p", 29);
+  EXPECT_EQ(Allocated("third"), "10.0.0.0/29");
+}
+
+// Brings nothing of Subnets any more, once it is told so.
+class SilentTransport : public kube::Transport {
+ public:
+  explicit SilentTransport(kube::Transport& inner) : inner_(inner) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    return inner_.Send(std::move(request), std::move(done));
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    if (request.path.contains("/subnets?")) {
+      stream.on_lines = [this, deliver = std::move(stream.on_lines)](std::string_view lines) {
+        if (!silent) deliver(lines);
+      };
+    }
+    return inner_.Watch(std::move(request), std::move(stream));
+  }
+
+  bool silent = false;
+
+ private:
+  kube::Transport& inner_;
+};
+
+TEST_F(SystemTest, ABlockWhoseSubnetIsUnseenIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
+  replica_.reset();
+  SilentTransport silent(transport_);
+  replica_ = std::make_unique<Replica>(executor_, silent, "silent");
+  for (int i = 0; i < 60 && !replica_->system.leading(); ++i) executor_.Advance(1s);
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  executor_.Advance(10s);
+  silent.silent = true;
+  Claim("a", "p", 29);
+  ASSERT_EQ(Allocated("a"), "10.0.0.0/29");
+  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
+  Delete("subnetpools", "p");
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  Claim("other", "p", 30);
+  EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
+}
+
 TEST_F(SystemTest, AStampedBlockIsTheClaims) {
   Pool("p", "10.0.0.0/24");
   ipam::Claim claim;
