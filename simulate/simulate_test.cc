@@ -158,5 +158,11 @@ TEST(Simulation, IpamIsRight) {
   EXPECT_GT(report.disruptions, 100u);
 }
 
+TEST(Simulation, EipIsRight) {
+  const Report report = Simulate("eip", 100);
+  EXPECT_TRUE(report.violations.empty()) << First(report);
+  EXPECT_GT(report.disruptions, 100u);
+}
+
 }  // namespace
 }  // namespace berth::simulate
