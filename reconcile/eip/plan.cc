@@ -29,8 +29,8 @@ bool IsForeign(const Object& object, const cloud::Eip& eip) {
 }
 
 // Another one's, who is not here to mind, and this object asks for it.
-bool IsToAdopt(const Object& object, const Sight& sight) {
-  return IsForeign(object, *sight.eip) && sight.tagged_for.empty() && object.on_foreign == "adopt";
+bool IsToAdopt(const Object& object, const cloud::Eip& eip, const Sight& sight) {
+  return IsForeign(object, eip) && sight.tagged_for.empty() && object.on_foreign == "adopt";
 }
 
 Wait Passing(const cloud::Eip& eip, std::string reason) {
@@ -127,7 +127,7 @@ Step DecideImport(const Object& object, const Sight& sight) {
   const cloud::Eip& eip = *sight.eip;
   // Its status was lost, not its address.
   if (OwnerOf(eip) == object.id.uid) return Import{eip.address, Origin::kCreated};
-  if (IsToAdopt(object, sight)) return Import{eip.address, Origin::kCreated};
+  if (IsToAdopt(object, eip, sight)) return Import{eip.address, Origin::kCreated};
   if (!sight.tagged_for.empty()) {
     return Wait{"InvalidConfig", std::format("{} was allocated for {}: its tag {} says so", id,
                                              sight.tagged_for, kOwnerTag)};
@@ -255,7 +255,7 @@ Step Decide(const Object& object, const Sight& sight) {
   const cloud::Eip& eip = *sight.eip;
   if (eip.status == "Releasing") return Passing(eip, "Lost");
   if (object.origin != Origin::kCreated &&
-      (IsToAdopt(object, sight) || OwnerOf(eip) == object.id.uid)) {
+      (IsToAdopt(object, eip, sight) || OwnerOf(eip) == object.id.uid)) {
     return Import{eip.address, Origin::kCreated};
   }
   return DecideRepair(object, eip);

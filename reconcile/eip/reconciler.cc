@@ -499,7 +499,7 @@ bool Reconciler::IsToBeTold(const Pass& pass, const Error& error) const {
   if (error.error_class == ErrorClass::kTerminal) return true;
   const auto now = parts_.executor.Now();
   const Memory& memory = pass.memory;
-  if (pass.object.told_ready && now - *memory.failing_since < kBadMinute) return false;
+  if (pass.object.told_ready && now - memory.failing_since.value_or(now) < kBadMinute) return false;
   return !memory.told_failure || now - *memory.told_failure >= kBadMinute;
 }
 
