@@ -151,6 +151,11 @@ Eip::Eip(std::uint64_t seed) : cloud_(OptionsFor(seed)) {
 Eip::~Eip() = default;
 
 void Eip::SetUp(World& world) {
+  // Who looks at an old state cannot know better; nor who stood still between a look and a deed.
+  const Faults& faults = world.faults();
+  const bool late = faults.stale > 0 || faults.pause > 0 || faults.partition > 0 ||
+                    faults.slow > 0 || faults.cut > 0 || faults.lost_request > 0;
+  grace_ = late ? 100s : 10s;
   site_ = std::make_unique<Process>(world.scheduler(), world.random(), "cloud", [](Process&) {});
   trouble_ = std::make_unique<Trouble>(world, storms_, forbidden_);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
@@ -227,10 +232,19 @@ void Eip::Make(World& world) {
              .body = std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP",)"
                                  R"("metadata":{{"name":"{}"}},"spec":{{{}}}}})",
                                  name, spec)});
-  if (!random.Chance(0.2)) return;
-  world.scheduler().After(random.Between(0s, 3s), [&world, name] {
-    world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(name)});
-  });
+  // Some think better of it.
+  if (random.Chance(0.2)) {
+    world.scheduler().After(random.Between(0s, 3s), [&world, name] {
+      world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(name)});
+    });
+  } else if (random.Chance(0.2)) {
+    world.scheduler().After(random.Between(0s, 20s), [&world, name] {
+      world.Ask({.method = kube::Method::kPatch,
+                 .path = ObjectPath(name),
+                 .body = R"({"spec":{"tags":null}})",
+                 .content_type = kMergePatch});
+    });
+  }
 }
 
 void Eip::Change(World& world) {
@@ -300,7 +314,7 @@ void Eip::Restore(World& world) {
   const auto objects = world.List(kCollection);
   if (objects.empty()) return;
   const Json& object = objects[random.Below(objects.size())];
-  witness_.Excuse(UidOf(object));
+  witness_.Orphan(UidOf(object));
   const std::string path = ObjectPath(NameOf(object));
   world.Ask({.method = kube::Method::kPatch,
              .path = path,
@@ -392,11 +406,7 @@ std::optional<std::string> Eip::Check(World& world, const std::string&, const ku
 }
 
 std::optional<std::string> Eip::See(World& world) {
-  // Who looks at an old state cannot know better; nor who stood still between a look and a deed.
-  const Faults& faults = world.faults();
-  const bool late = faults.stale > 0 || faults.pause > 0 || faults.partition > 0 ||
-                    faults.slow > 0 || faults.cut > 0 || faults.lost_request > 0;
-  return witness_.See(world.List(kCollection), world.scheduler().Now(), late ? 100s : 10s);
+  return witness_.See(world.List(kCollection), world.scheduler().Now(), grace_);
 }
 
 std::optional<std::string> Eip::Unsettled(World& world) {
@@ -493,8 +503,9 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
   }
   if (!created) return std::nullopt;
   if (witness_.TagOf(eip.allocation_id) != UidOf(object)) return name + " lacks its owner's tag";
-  // What was taken off is known only to who has always had it.
-  const bool always = witness_.OwnerOf(eip.allocation_id) == UidOf(object);
+  // What is to be taken off is known only to who has always had it.
+  const bool always = witness_.OwnerOf(eip.allocation_id) == UidOf(object) &&
+                      !witness_.WasNamedByOthers(eip.allocation_id, UidOf(object));
   for (const char* key : {"team", "stage"}) {
     if (always && !wiped_.contains(UidOf(object)) && eip.tags.contains(key) &&
         !tags.contains(key)) {

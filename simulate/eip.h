@@ -62,6 +62,7 @@ class Eip : public Scenario {
   std::vector<std::string> packages_;
   EipWitness witness_{cloud_};
   std::set<std::string> wiped_;  // uids whose status somebody took away
+  async::Duration grace_{};      // see EipWitness::See
   int storms_ = 0;               // of throttles, under way
   int forbidden_ = 0;            // times without permission, under way
 };

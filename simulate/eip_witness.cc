@@ -37,6 +37,11 @@ bool EipWitness::IsNamed(const std::string& id) const {
   return found != named_.end() && !found->second.empty();
 }
 
+bool EipWitness::WasNamedByOthers(const std::string& id, const std::string& uid) const {
+  const auto found = namers_.find(id);
+  return found != namers_.end() && (found->second.size() > 1 || !found->second.contains(uid));
+}
+
 std::string EipWitness::TagOf(const std::string& id) const {
   const cloud::Eip* eip = cloud_.vpc().Find(id);
   if (!eip) return "";
@@ -72,6 +77,7 @@ void EipWitness::Meet(const Json& object, async::TimePoint now) {
   const std::string has = Text(Part(object, "status"), "allocationID");
   if (!has.empty() && OwnerOf(has) == uid) knew_.insert(uid);
   const std::string named = has.empty() ? Text(Part(object, "spec"), "allocationID") : has;
+  if (!named.empty()) namers_[named].insert(uid);
   if (named.empty() || object["metadata"].contains("deletionTimestamp")) return;
   Claim& claim = named_[named].try_emplace(uid, Claim{now, now}).first->second;
   claim.seen = now;

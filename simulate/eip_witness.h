@@ -31,6 +31,10 @@ class EipWitness {
   // its fault.
   void Excuse(const std::string& uid) { excused_.insert(uid); }
   bool IsExcused(const std::string& uid) const { return excused_.contains(uid); }
+  // The object is gone, with nobody having been asked what becomes of its address.
+  void Orphan(const std::string& uid) { stays_.insert(uid); }
+  // Whether another object has ever named it.
+  bool WasNamedByOthers(const std::string& id, const std::string& uid) const;
   // For whom it was allocated; empty when not by the operator.
   std::string OwnerOf(const std::string& id) const;
   // Whom its tag names; empty for nobody.
@@ -56,6 +60,7 @@ class EipWitness {
     async::TimePoint seen;
   };
   std::map<std::string, std::map<std::string, Claim>> named_;  // address, by whom that stays
+  std::map<std::string, std::set<std::string>> namers_;        // address, by whom ever
   async::TimePoint now_{};
   async::Duration grace_{};
   std::set<std::string> excused_;
