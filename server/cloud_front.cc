@@ -72,9 +72,9 @@ struct Answer {
   Json body{jsoncons::json_object_arg};
 };
 
-Answer Wrong(int code, std::string message) {
+Answer Wrong(int code, const std::string& message) {
   Answer answer{code};
-  answer.body["message"] = std::move(message);
+  answer.body["message"] = message;
   return answer;
 }
 
@@ -186,13 +186,11 @@ void CloudFront::Serve(const drogon::HttpRequestPtr& request, http::Callback cal
 
 void CloudFront::Call(http::Request request, http::Callback callback) {
   const std::uint64_t id = ++last_call_;
-  calls_[id] =
-      cloud_->Send(std::move(request),
-                   [this, id, callback = std::move(callback)](Result<http::Response> answer) {
-                     const auto ended = calls_.extract(id);
-                     callback(answer ? http::Respond(answer->code, std::move(answer->body))
-                                     : http::Respond(504, "{}"));
-                   });
+  calls_[id] = cloud_->Send(std::move(request), [this, id, callback = std::move(callback)](
+                                                    const Result<http::Response>& answer) {
+    const auto ended = calls_.extract(id);
+    callback(answer ? http::Respond(answer->code, answer->body) : http::Respond(504, "{}"));
+  });
 }
 
 }  // namespace berth::server
