@@ -9,6 +9,7 @@ namespace berth::ipam {
 namespace {
 
 constexpr int kMostGenerations = 64;
+constexpr char kPoolOverlap[] = "PoolOverlap";
 constexpr std::size_t kMostExcluded = 4096;  // blocks that exclusions come to
 
 std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster) {
@@ -159,6 +160,11 @@ Space::PoolState* Space::Mutable(const std::string& pool) {
   return found == pools_.end() ? nullptr : &found->second;
 }
 
+Space::PoolState* Space::ParentOf(const std::string& key, const PoolState& state) {
+  const std::string& name = state.pool.parent;
+  return name.empty() || name == state.pool.id.name ? nullptr : Mutable(KeyBeside(key, name));
+}
+
 bool Space::InUse(const std::string& pool) const {
   const PoolState* state = Find(pool);
   if (!state) return false;
@@ -204,7 +210,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   }
   for (; next != subnets.end(); ++next) put(**next);
   for (auto& [key, state] : pools_) {
-    state.problem = ProblemOf(key, state);
+    Judge(key, state);
     state.changed = executor_.Now();
   }
 }
@@ -244,19 +250,19 @@ void Space::HoldPending(const std::string& key, PoolState& state) {
 
 // Makes the pool known to its parent.
 void Space::Join(const std::string& key, const PoolState& state) {
-  if (state.pool.parent.empty()) return;
-  PoolState* parent = Mutable(KeyBeside(key, state.pool.parent));
-  if (!parent || parent == &state) return;
+  PoolState* parent = ParentOf(key, state);
+  if (!parent) return;
   parent->children.insert(key);
   if (!parent->rules || !state.rules || !parent->rules->range.Contains(state.rules->range)) return;
   parent->child_at.insert_or_assign(state.rules->range.First(), key);
 }
 
 void Space::Leave(const std::string& key, const PoolState& state) {
-  const std::string parent_key = KeyBeside(key, state.pool.parent);
-  PoolState* parent = state.pool.parent.empty() ? nullptr : Mutable(parent_key);
+  PoolState* parent = ParentOf(key, state);
   if (!parent) return;
+  const std::string parent_key = KeyBeside(key, state.pool.parent);
   parent->children.erase(key);
+  parent->blocked.erase(key);
   std::erase_if(parent->child_at, [&](const auto& entry) { return entry.second == key; });
   if (!parent->space || !state.rules) return;
   const auto hold = parent->space->At(state.rules->range);
@@ -269,7 +275,6 @@ void Space::Leave(const std::string& key, const PoolState& state) {
 
 void Space::PutPool(const Pool& pool) {
   const std::string key = pool.id.Key();
-  const std::string parent_key = KeyBeside(key, pool.parent);
   auto [found, fresh] = pools_.try_emplace(key);
   PoolState& state = found->second;
   std::optional<PoolRules> after;
@@ -291,14 +296,16 @@ void Space::PutPool(const Pool& pool) {
   }
   if (moved || ruled) {
     Join(key, state);
-    if (PoolState* parent = Mutable(parent_key); parent && parent != &state) {
+    if (PoolState* parent = ParentOf(key, state)) {
       PlaceChild(*parent, key);
-      Changed(parent_key, *parent);
+      Changed(KeyBeside(key, pool.parent), *parent);
     }
   }
   Evaluate(pool.id.ns);
   Changed(key, state);
-  if (ruled) callbacks_.on_room(key);
+  if (!ruled) return;
+  for (const auto& [subnet, waiting] : state.unplaced) callbacks_.on_placement(subnet);
+  callbacks_.on_room(key);
 }
 
 // Children that were there before their parent, or its present range.
@@ -359,9 +366,8 @@ std::optional<PoolProblem> Space::ParentProblem(const std::string& key, const Po
   // The block is the child's own, or a Subnet of the parent's stands for it.
   if (parent->space->At(range)) return std::nullopt;
   if (const auto other = parent->space->Overlapping(range)) {
-    return PoolProblem{"PoolOverlap",
-                       std::format("{} overlaps {}, which is in use in its parent {}",
-                                   state.pool.cidr, other->block.ToString(), name)};
+    return PoolProblem{kPoolOverlap, std::format("{} overlaps {}, which is in use in its parent {}",
+                                                 state.pool.cidr, other->block.ToString(), name)};
   }
   return std::nullopt;
 }
@@ -383,8 +389,8 @@ std::optional<PoolProblem> Space::ProblemOf(const std::string& key, const PoolSt
     const bool younger = rival.pool.id.created > state.pool.id.created;
     if (younger && !HasBlocks(rival)) continue;
     if (IsAncestor(other->first, key) || IsAncestor(key, other->first)) continue;
-    return PoolProblem{"PoolOverlap", std::format("{} overlaps pool {}, {}", state.pool.cidr,
-                                                  rival.pool.id.name, rival.pool.cidr)};
+    return PoolProblem{kPoolOverlap, std::format("{} overlaps pool {}, {}", state.pool.cidr,
+                                                 rival.pool.id.name, rival.pool.cidr)};
   }
   return std::nullopt;
 }
@@ -395,13 +401,29 @@ void Space::Evaluate(std::string_view ns) {
   for (auto next = pools_.lower_bound(prefix);
        next != pools_.end() && next->first.starts_with(prefix); ++next) {
     auto& [key, state] = *next;
-    auto problem = ProblemOf(key, state);
-    if (problem == state.problem) continue;
-    const bool cleared = !problem;
-    state.problem = std::move(problem);
-    Changed(key, state);
-    if (cleared) callbacks_.on_room(key);
+    Reconsider(key, state);
   }
+}
+
+void Space::Reconsider(const std::string& key, PoolState& state) {
+  if (!Judge(key, state)) return;
+  Changed(key, state);
+  if (!state.problem) callbacks_.on_room(key);
+}
+
+// Whether its problem is another one than before.
+bool Space::Judge(const std::string& key, PoolState& state) {
+  auto problem = ProblemOf(key, state);
+  if (PoolState* parent = ParentOf(key, state)) {
+    if (problem && problem->reason == kPoolOverlap) {
+      parent->blocked.insert(key);
+    } else {
+      parent->blocked.erase(key);
+    }
+  }
+  if (problem == state.problem) return false;
+  state.problem = std::move(problem);
+  return true;
 }
 
 void Space::PutSubnet(const Subnet& subnet) {
@@ -511,20 +533,25 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   }
   Unbind(pool, subnet.cluster, owner, subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid));
   PoolState* state = Mutable(pool);
-  if (!state) return;
-  if (const auto waiting = state->unplaced.find(key);
-      waiting != state->unplaced.end() && waiting->second.id.uid == subnet.id.uid) {
-    state->unplaced.erase(waiting);
+  if (state && state->unplaced.contains(key) && state->unplaced[key].id.uid == subnet.id.uid) {
+    state->unplaced.erase(key);
     Changed(pool, *state);
   }
-  if (!subnet.cidr || !state->space) return;
+  if (!subnet.cidr) return;
+  const Owner claim = Fingerprint(subnet.claim_uid);
+  const auto keep = [&] {
+    pending_.insert_or_assign(claim, Pending{pool, *subnet.cidr, subnet.cluster});
+    bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{0, claim, *subnet.cidr});
+  };
+  if (!state || !state->space) {
+    if (may_return) keep();  // for a pool of the name that may come before it
+    return;
+  }
   const auto hold = state->space->At(*subnet.cidr);
   if (!hold || hold->use != Use::kSubnet || hold->owner != owner) return;
   if (may_return) {
-    const Owner claim = Fingerprint(subnet.claim_uid);
     state->space->Change(*subnet.cidr, Use::kReserved, claim);
-    pending_.insert_or_assign(claim, Pending{pool, *subnet.cidr, subnet.cluster});
-    bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{0, claim, *subnet.cidr});
+    keep();
     return Changed(pool, *state);
   }
   state->space->Release(*subnet.cidr);
@@ -536,6 +563,10 @@ void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) 
   PlaceChildren(state, block);
   PlaceWaiting(pool, state);
   Changed(pool, state);
+  for (const std::string& key : std::set(state.blocked)) {
+    PlaceChild(state, key);
+    if (PoolState* child = Mutable(key)) Reconsider(key, *child);
+  }
   if (!HasBlocks(state)) Evaluate(state.pool.id.ns);  // another pool may have waited for that
   callbacks_.on_room(pool);
 }

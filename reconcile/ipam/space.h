@@ -56,6 +56,7 @@ class Space {
     std::set<std::string> children;           // keys of pools that name it their parent
     std::map<std::string, Subnet> unplaced;   // Subnets of it that hold no block, by key
     std::map<Address, std::string> child_at;  // the children within its range, by first address
+    std::set<std::string> blocked;            // the children that others' blocks are in the way of
     async::TimePoint changed{};               // when its figures last changed
   };
 
@@ -129,12 +130,15 @@ class Space {
   };
 
   PoolState* Mutable(const std::string& pool);
+  PoolState* ParentOf(const std::string& key, const PoolState& state);
   void SetRules(const std::string& key, PoolState& state);
   void HoldPending(const std::string& key, PoolState& state);
   void Join(const std::string& key, const PoolState& state);
   void Leave(const std::string& key, const PoolState& state);
   void AdoptChildren(const std::string& key, PoolState& state);
   void Evaluate(std::string_view ns);
+  void Reconsider(const std::string& key, PoolState& state);
+  bool Judge(const std::string& key, PoolState& state);
   std::optional<PoolProblem> ProblemOf(const std::string& key, const PoolState& state) const;
   std::optional<PoolProblem> ParentProblem(const std::string& key, const PoolState& state,
                                            const Cidr& range) const;

@@ -653,6 +653,51 @@ TEST_F(SystemTest, ABlockWhoseSubnetIsUnseenIsNotGivenToOthersWhenItsPoolIsMadeA
   EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
 }
 
+TEST_F(SystemTest, ABlockWhoseSubnetMayReturnIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
+  replica_.reset();
+  LateTransport late(executor_, transport_);
+  replica_ = std::make_unique<Replica>(executor_, late, "late");
+  for (int i = 0; i < 60 && !replica_->system.leading(); ++i) executor_.Advance(1s);
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  executor_.Advance(10s);
+  Claim("a", "p", 29);
+  executor_.Advance(2s);
+  ASSERT_EQ(Allocated("a"), "10.0.0.0/29") << "by the second request";
+  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
+  Delete("subnetpools", "p");
+  Delete("subnetclaims", "a");
+  Delete("subnets", SubnetName("p", *Cidr::Parse("10.0.0.0/29")));  // by the garbage collector
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  Claim("other", "p", 30);
+  EXPECT_EQ(Allocated("other"), "10.0.0.8/30") << "the first request may still arrive";
+  executor_.Advance(60s);  // not any more
+  Claim("third", "p", 29);
+  EXPECT_EQ(Allocated("third"), "10.0.0.0/29");
+}
+
+TEST_F(SystemTest, ASubnetThatFindsNoRoomInThePoolItWaitedForFails) {
+  Create("Subnet", "a", R"("poolRef":"p","cidr":"10.0.0.0/30","clusterID":"a")");
+  Create("Subnet", "b", R"("poolRef":"p","cidr":"10.0.0.0/30","clusterID":"b")");
+  ASSERT_EQ(Status("subnets", "b")["phase"], "Pending");
+  Pool("p", "10.0.0.0/28");
+  EXPECT_EQ(Status("subnets", "a")["phase"], "Allocated");
+  EXPECT_EQ(Status("subnets", "b")["phase"], "Failed");
+}
+
+TEST_F(SystemTest, AChildPoolGivesOutOnceWhatWasInItsWayIsGone) {
+  Pool("p", "10.0.0.0/28");
+  Create("Subnet", "a", R"("poolRef":"p","cidr":"10.0.0.4/30","clusterID":"a")");
+  Create("Subnet", "b", R"("poolRef":"p","cidr":"10.0.0.8/30","clusterID":"b")");
+  Pool("child", "10.0.0.0/29", R"(,"parentRef":"p","maxBlockSize":30)");
+  ASSERT_EQ(Reason("subnetpools", "child"), "PoolOverlap");
+  Claim("c", "child", 30);
+  ASSERT_EQ(Phase("c"), "Error");
+  Delete("subnets", "a");
+  executor_.Advance(2s);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/30");
+  EXPECT_EQ(Status("subnets", "b")["phase"], "Allocated");
+}
+
 TEST_F(SystemTest, AStampedBlockIsTheClaims) {
   Pool("p", "10.0.0.0/24");
   ipam::Claim claim;
