@@ -69,6 +69,16 @@ simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
   return options;
 }
 
+// Somebody thinks better of the tags.
+void DropTagsWithin(World& world, async::Duration most, std::string name) {
+  world.scheduler().After(world.random().Between(0s, most), [&world, name = std::move(name)] {
+    world.Ask({.method = kube::Method::kPatch,
+               .path = ObjectPath(name),
+               .body = R"({"spec":{"tags":null}})",
+               .content_type = kMergePatch});
+  });
+}
+
 }  // namespace
 
 // What goes wrong on the way to the cloud, as often as on the way to the API server.
@@ -238,12 +248,7 @@ void Eip::Make(World& world) {
       world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(name)});
     });
   } else if (random.Chance(0.2)) {
-    world.scheduler().After(random.Between(0s, 20s), [&world, name] {
-      world.Ask({.method = kube::Method::kPatch,
-                 .path = ObjectPath(name),
-                 .body = R"({"spec":{"tags":null}})",
-                 .content_type = kMergePatch});
-    });
+    DropTagsWithin(world, 20s, name);
   }
 }
 
@@ -270,10 +275,15 @@ void Eip::Change(World& world) {
       Annotate(eip::kOnForeignAnnotation, "adopt"),
       Annotate(eip::kOnStuckAnnotation, "unassociate"),
       Annotate(eip::kOnStuckAnnotation, random.Chance(0.2) ? "abandon" : "wait")};
+  const std::string& change = changes[random.Below(changes.size())];
+  std::string name = std::format("e{}", random.Below(8));
   world.Ask({.method = kube::Method::kPatch,
-             .path = ObjectPath(std::format("e{}", random.Below(8))),
-             .body = changes[random.Below(changes.size())],
+             .path = ObjectPath(name),
+             .body = change,
              .content_type = kMergePatch});
+  if (change.contains("stage") && random.Chance(0.5)) {
+    DropTagsWithin(world, 3s, std::move(name));
+  }
 }
 
 void Eip::Drop(World& world) {
