@@ -68,21 +68,19 @@ std::optional<std::pair<std::string, int>> ReadLimit(const std::string& text) {
 
 CLI::Option* AddLimitsOfActions(CLI::App& app, const char* flag, std::map<std::string, int>& limits,
                                 const char* help) {
-  return app
-      .add_option_function<std::vector<std::string>>(
-          flag,
-          [&limits](const std::vector<std::string>& given) {
-            for (const std::string& text : given)
-              limits.insert_or_assign(ReadLimit(text)->first, ReadLimit(text)->second);
-          },
-          help)
+  const auto read = [&limits, flag](const std::vector<std::string>& given) {
+    for (const std::string& text : given) {
+      auto limit = ReadLimit(text);
+      if (!limit) {
+        throw CLI::ValidationError(flag,
+                                   text + " is not ACTION=CALLS, as in DescribeEipAddresses=600");
+      }
+      limits.insert_or_assign(std::move(limit->first), limit->second);
+    }
+  };
+  return app.add_option_function<std::vector<std::string>>(flag, read, help)
       ->delimiter(',')
-      ->check(CLI::Validator(
-          [](const std::string& text) {
-            return ReadLimit(text) ? ""
-                                   : text + " is not ACTION=CALLS, as in DescribeEipAddresses=600";
-          },
-          "ACTION=CALLS"));
+      ->type_name("ACTION=CALLS");
 }
 
 void AddListeners(CLI::App& app, Options& options) {
