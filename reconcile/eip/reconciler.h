@@ -113,6 +113,8 @@ class Reconciler {
   async::Task<Result<void>> Patch(Pass* pass, Json patch, std::string subresource);
   void Record(const Pass& pass, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);
+  // Why an object is not ready after a failure.
+  static std::string ReasonFor(const Object& object, const Error& error);
   // Whether a failure is worth a write: not each one of a cloud that has a bad minute.
   bool IsToBeTold(const Pass& pass, const Error& error) const;
   // Later and later, so that all who wait together stay below what the cloud takes.

@@ -68,4 +68,10 @@ std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::E
   return patch;
 }
 
+Json TextsOf(const cloud::Tags& tags) {
+  Json json(jsoncons::json_object_arg);
+  for (const auto& [key, value] : tags) json[key] = value;
+  return json;
+}
+
 }  // namespace berth::eip

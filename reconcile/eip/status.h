@@ -26,4 +26,7 @@ struct Report {
 std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::Eip* eip,
                                 const Report& report, async::WallTime now);
 
+// Tags as a member of a status.
+Json TextsOf(const cloud::Tags& tags);
+
 }  // namespace berth::eip

@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kMostGenerations = 64;
 constexpr char kPoolOverlap[] = "PoolOverlap";
-constexpr std::size_t kMostExcluded = 4096;  // blocks that exclusions come to
 
 std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster) {
   return Fingerprint(std::string(pool).append(1, '\n').append(cluster));
@@ -34,118 +33,7 @@ Turn TurnOf(const Subnet& subnet) {
   return subnet.phase == SubnetPhase::kFailed ? Turn::kFailed : Turn::kMade;
 }
 
-Denial NotReady(const Space::PoolState& state) {
-  return {"PoolNotReady", std::format("pool {} gives out no blocks: {}", state.pool.id.name,
-                                      state.problem ? state.problem->message : "")};
-}
-
-Denial NotFound(const std::string& pool) {
-  return {"PoolNotFound", std::format("there is no SubnetPool {}", SplitKey(pool).second)};
-}
-
-// The largest aligned blocks that a range of addresses consists of.
-std::vector<Cidr> Cover(Family family, Address first, Address last) {
-  std::vector<Cidr> blocks;
-  const int width = Width(family);
-  while (true) {
-    int prefix = width;
-    // As large as it is aligned and fits.
-    while (prefix > 0) {
-      const Cidr larger(family, first, prefix - 1);
-      if (!larger.IsCanonical() || larger.Last() > last) break;
-      --prefix;
-    }
-    const Cidr block(family, first, prefix);
-    blocks.push_back(block);
-    if (block.Last() >= last) return blocks;
-    first = block.Last() + 1;
-  }
-}
-
-std::expected<Address, std::string> ParseAddress(std::string_view text, Family& family) {
-  const bool ipv6 = text.contains(':');
-  const auto parsed = Cidr::Parse(std::string(text) + (ipv6 ? "/128" : "/32"));
-  if (!parsed) return std::unexpected(parsed.error());
-  family = parsed->family();
-  return parsed->address();
-}
-
-std::string Field(std::string_view field, std::string_view why) {
-  return std::format("{}: {}", field, why);
-}
-
-std::expected<void, std::string> AddExclusions(const Pool& pool, PoolRules& rules) {
-  const auto add = [&](const std::string& text,
-                       std::string_view field) -> std::expected<void, std::string> {
-    auto blocks = ParseRange(text);
-    if (!blocks) return std::unexpected(Field(field, blocks.error()));
-    for (const Cidr& block : *blocks) {
-      if (block.family() != rules.range.family()) {
-        return std::unexpected(Field(field, text + " is of the other address family"));
-      }
-    }
-    rules.excluded.insert(rules.excluded.end(), blocks->begin(), blocks->end());
-    if (rules.excluded.size() > kMostExcluded) {
-      return std::unexpected(Field(field, "too many ranges"));
-    }
-    return {};
-  };
-  for (const std::string& text : pool.excluded) {
-    if (auto added = add(text, "spec.excludedRanges"); !added) return added;
-  }
-  // Kept from everybody; who they are for takes them past the rules.
-  for (const auto& [claim, text] : pool.pre_allocations) {
-    if (auto added = add(text, "spec.preAllocations"); !added) return added;
-  }
-  return {};
-}
-
 }  // namespace
-
-std::expected<std::vector<Cidr>, std::string> ParseRange(std::string_view text) {
-  const auto dash = text.find('-');
-  if (dash == std::string_view::npos) {
-    const auto block = Cidr::Parse(text);
-    if (!block) return std::unexpected(block.error());
-    return std::vector{block->Canonical()};
-  }
-  Family first_family{};
-  Family last_family{};
-  const auto first = ParseAddress(text.substr(0, dash), first_family);
-  if (!first) return std::unexpected(first.error());
-  const auto last = ParseAddress(text.substr(dash + 1), last_family);
-  if (!last) return std::unexpected(last.error());
-  if (first_family != last_family) {
-    return std::unexpected("the range begins in one address family and ends in the other");
-  }
-  if (*first > *last) return std::unexpected("the range ends before it begins");
-  return Cover(first_family, *first, *last);
-}
-
-std::expected<PoolRules, std::string> RulesOf(const Pool& pool) {
-  const auto range = Cidr::Parse(pool.cidr);
-  if (!range) return std::unexpected(Field("spec.cidr", range.error()));
-  const int width = Width(range->family());
-  const int usual = range->family() == Family::kIpv4 ? 24 : 64;
-  // What the ancestor's users wrote may have host bits; the range is meant.
-  PoolRules rules{.range = range->Canonical(),
-                  .strategy = pool.strategy == "Buddy" ? Strategy::kBuddy : Strategy::kLinear,
-                  .default_block = 0,
-                  .min_block = std::max(pool.min_block.value_or(0), range->prefix()),
-                  .max_block = pool.max_block.value_or(width),
-                  .excluded = {}};
-  if (rules.max_block > width) {
-    return std::unexpected(Field("spec.maxBlockSize", "longer than an address"));
-  }
-  if (rules.max_block < rules.min_block) {
-    return std::unexpected(
-        Field("spec.maxBlockSize", std::format("shorter than /{}", rules.min_block)));
-  }
-  rules.default_block =
-      std::clamp(pool.default_block.value_or(usual), rules.min_block, rules.max_block);
-  if (auto added = AddExclusions(pool, rules); !added) return std::unexpected(added.error());
-  return rules;
-}
 
 Space::Space(async::Executor& executor, Callbacks callbacks)
     : executor_(executor), callbacks_(std::move(callbacks)) {}
@@ -469,7 +357,7 @@ bool Space::Place(const std::string& pool, PoolState& state, const Subnet& subne
     Unbind(pool, assigned->second.cluster, 0, claim);
     pending_.erase(assigned);
   }
-  Bind(pool, subnet, *subnet.cidr);
+  Bind(pool, subnet.cluster, {owner, claim, *subnet.cidr});
   Changed(pool, state);
   return true;
 }
@@ -487,11 +375,9 @@ bool Space::Evict(PoolState& state, const Cidr& block) {
   return true;
 }
 
-void Space::Bind(const std::string& pool, const Subnet& subnet, const Cidr& block) {
-  const Owner owner = Fingerprint(subnet.id.uid);
-  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
-  Unbind(pool, subnet.cluster, owner, claim);  // left from a pool of the same name
-  bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{owner, claim, block});
+void Space::Bind(const std::string& pool, std::string_view cluster, const Binding& binding) {
+  Unbind(pool, cluster, binding.subnet, binding.claim);  // left from a pool of the same name
+  bindings_.emplace(ClusterKey(pool, cluster), binding);
 }
 
 void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim) {
@@ -541,7 +427,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   const Owner claim = Fingerprint(subnet.claim_uid);
   const auto keep = [&] {
     pending_.insert_or_assign(claim, Pending{pool, *subnet.cidr, subnet.cluster});
-    bindings_.emplace(ClusterKey(pool, subnet.cluster), Binding{0, claim, *subnet.cidr});
+    Bind(pool, subnet.cluster, {0, claim, *subnet.cidr});
   };
   if (!state || !state->space) {
     if (may_return) keep();  // for a pool of the name that may come before it
@@ -628,213 +514,6 @@ Space::Placement Space::PlacementOf(const Subnet& subnet) const {
   const auto other = state->space->Overlapping(*subnet.cidr);
   return {kFailed, std::format("{} overlaps {}, which is in use", block,
                                other ? other->block.ToString() : "another block")};
-}
-
-std::expected<Space::PoolState*, Denial> Space::Giving(const std::string& pool) {
-  PoolState* state = Mutable(pool);
-  if (!state) return std::unexpected(NotFound(pool));
-  if (state->problem || !state->rules) return std::unexpected(NotReady(*state));
-  return state;
-}
-
-std::optional<Denial> Space::ClusterDenial(const std::string& pool, const Wish& wish) const {
-  const Binding* binding = BindingOf(pool, wish.cluster, wish.owner);
-  if (!binding || binding->claim == wish.owner) return std::nullopt;
-  return Denial{"ClusterIDConflict",
-                std::format("cluster {} holds {} in this pool already, for another claim",
-                            wish.cluster, binding->block.ToString())};
-}
-
-// The block that the wish can only be fulfilled with.
-std::optional<Cidr> Space::ExactOf(const PoolState& state, const Wish& wish) {
-  if (wish.exact) return wish.exact;
-  const auto kept = state.pool.pre_allocations.find(wish.claim);
-  if (kept == state.pool.pre_allocations.end()) return std::nullopt;
-  const auto block = Cidr::Parse(kept->second);
-  return block ? std::optional(block->Canonical()) : std::nullopt;
-}
-
-Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish) const {
-  const std::string& name = state.pool.id.name;
-  const PoolRules& rules = state.space->rules();
-  const auto exact = ExactOf(state, wish);
-  const std::string block = exact ? exact->ToString() : "";
-  switch (refusal) {
-    case Refusal::kExhausted: {
-      const auto largest = state.space->LargestFree();
-      return {"PoolExhausted",
-              std::format("pool {} is exhausted: it has no free /{}; {}", name,
-                          wish.size.value_or(rules.default_block),
-                          largest ? std::format("its largest free block is a /{}", *largest)
-                                  : "all of it is in use")};
-    }
-    case Refusal::kSize:
-      return {"InvalidRequest",
-              std::format("pool {} gives out blocks from /{} to /{}, not /{}", name,
-                          rules.min_block, rules.max_block,
-                          exact ? exact->prefix() : wish.size.value_or(rules.default_block))};
-    case Refusal::kOutside:
-      return {"InvalidRequest",
-              std::format("{} is not inside pool {}, {}", block, name, state.pool.cidr)};
-    case Refusal::kExcluded:
-      return {"RequestedCIDRTaken", std::format("{} is excluded in pool {}", block, name)};
-    default: {
-      const auto other = exact ? state.space->Overlapping(*exact) : std::nullopt;
-      return {"RequestedCIDRTaken",
-              std::format("{} is not free in pool {}: {} is in use", block, name,
-                          other ? other->block.ToString() : "a part of it")};
-    }
-  }
-}
-
-bool Space::HeldByChild(const std::string& pool, const PoolState& state, const Cidr& block,
-                        const std::string& name) const {
-  const auto hold = state.space->At(block);
-  const PoolState* child = Find(KeyBeside(pool, name));
-  return hold && hold->use == Use::kChild && child &&
-         hold->owner == Fingerprint(child->pool.id.uid);
-}
-
-std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& state,
-                                        const Wish& wish) {
-  const auto exact = ExactOf(state, wish);
-  const PoolRules& rules = state.space->rules();
-  const auto explain = [&](Refusal refusal) {
-    return std::unexpected(Explain(state, refusal, wish));
-  };
-  std::optional<Cidr> block = exact;
-  if (!exact) {
-    const auto given =
-        state.space->Allocate(wish.size.value_or(rules.default_block), Use::kReserved, wish.owner);
-    if (!given) return explain(given.error());
-    block = *given;
-  } else {
-    // What is kept for this claim stands among the exclusions.
-    const auto kept = state.pool.pre_allocations.find(wish.claim);
-    const bool own = kept != state.pool.pre_allocations.end() &&
-                     kept->second == exact->ToString() && rules.range.Contains(*exact);
-    const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
-                           : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
-    // The child pool that it is for holds it already.
-    const bool child = !taken && HeldByChild(pool, state, *exact, wish.cluster);
-    if (child) state.space->Change(*exact, Use::kReserved, wish.owner);
-    if (!taken && !child) return explain(taken.error());
-  }
-  pending_.insert_or_assign(
-      wish.owner,
-      Pending{.pool = pool, .block = *block, .cluster = wish.cluster, .reservation = false});
-  Changed(pool, state);
-  return *block;
-}
-
-std::expected<Cidr, Denial> Space::Assign(const std::string& pool, const Wish& wish) {
-  if (const auto assigned = pending_.find(wish.owner); assigned != pending_.end() && Find(pool)) {
-    return assigned->second.block;
-  }
-  const auto state = Giving(pool);
-  if (!state) return std::unexpected(state.error());
-  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
-  auto block = Take(pool, **state, wish);
-  if (block) {
-    bindings_.emplace(ClusterKey(pool, wish.cluster), Binding{0, wish.owner, *block});
-  }
-  return block;
-}
-
-std::expected<void, Denial> Space::Check(const std::string& pool, const Wish& wish) const {
-  const PoolState* state = Find(pool);
-  if (!state) return std::unexpected(NotFound(pool));
-  if (state->problem || !state->rules) return std::unexpected(NotReady(*state));
-  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
-  const auto exact = ExactOf(*state, wish);
-  const int size = exact ? exact->prefix() : wish.size.value_or(state->rules->default_block);
-  std::optional<Refusal> refusal;
-  if (size < state->rules->min_block || size > state->rules->max_block) {
-    refusal = Refusal::kSize;
-  } else if (!exact) {
-    if (state->space->Free(size) == 0) refusal = Refusal::kExhausted;
-  } else if (!state->rules->range.Contains(*exact)) {
-    refusal = Refusal::kOutside;
-  } else if (state->space->Overlapping(*exact)) {
-    refusal = Refusal::kHeld;
-  }
-  if (refusal) return std::unexpected(Explain(*state, *refusal, wish));
-  return {};
-}
-
-std::optional<Cidr> Space::AssignmentOf(Owner owner) const {
-  const auto found = pending_.find(owner);
-  return found == pending_.end() ? std::nullopt : std::optional(found->second.block);
-}
-
-void Space::Abandon(Owner owner) {
-  const auto found = pending_.extract(owner);
-  if (!found) return;
-  const Pending& pending = found.mapped();
-  Unbind(pending.pool, pending.cluster, 0, owner);
-  PoolState* state = Mutable(pending.pool);
-  if (!state || !state->space) return;
-  const auto hold = state->space->At(pending.block);
-  if (!hold || hold->use != Use::kReserved || hold->owner != owner) return;
-  state->space->Release(pending.block);
-  Freed(pending.pool, *state, pending.block);
-}
-
-std::expected<Cidr, Denial> Space::Reserve(const std::string& pool, const Wish& wish,
-                                           async::TimePoint until) {
-  const auto state = Giving(pool);
-  if (!state) return std::unexpected(state.error());
-  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
-  auto block = Take(pool, **state, wish);
-  if (!block) return block;
-  pending_.at(wish.owner).reservation = true;
-  (*state)->space->ExpireAt(*block, until);
-  reserving_.insert(pool);
-  return block;
-}
-
-std::expected<Cidr, Denial> Space::Redeem(const std::string& pool, Owner token, const Cidr& block,
-                                          Wish wish) {
-  if (const auto assigned = pending_.find(wish.owner); assigned != pending_.end() && Find(pool)) {
-    return assigned->second.block;
-  }
-  const auto state = Giving(pool);
-  if (!state) return std::unexpected(state.error());
-  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
-  const auto reserved = pending_.find(token);
-  if (reserved == pending_.end() || !reserved->second.reservation ||
-      reserved->second.pool != pool || reserved->second.block != block) {
-    wish.exact = block;
-    return Assign(pool, wish);
-  }
-  (*state)->space->Change(block, Use::kReserved, wish.owner);
-  pending_.erase(reserved);
-  pending_.emplace(wish.owner, Pending{pool, block, wish.cluster, false});
-  bindings_.emplace(ClusterKey(pool, wish.cluster), Binding{0, wish.owner, block});
-  return block;
-}
-
-std::optional<async::TimePoint> Space::Expire() {
-  std::optional<async::TimePoint> next;
-  const std::set<std::string> reserving = reserving_;
-  for (const std::string& key : reserving) {
-    PoolState* state = Mutable(key);
-    if (!state || !state->space) continue;
-    std::vector<Hold> ended;
-    state->space->Expire(executor_.Now(), [&](const Hold& hold) { ended.push_back(hold); });
-    for (const Hold& hold : ended) {
-      pending_.erase(hold.owner);
-      PlaceChildren(*state, hold.block);
-    }
-    if (!ended.empty()) Freed(key, *state, ended.front().block);
-    const auto due = state->space->NextExpiry();
-    if (!due) {
-      reserving_.erase(key);
-    } else if (!next || *due < *next) {
-      next = due;
-    }
-  }
-  return next;
 }
 
 }  // namespace berth::ipam

@@ -13,13 +13,9 @@
 #include "async/executor.h"
 #include "reconcile/ipam/allocator.h"
 #include "reconcile/ipam/objects.h"
+#include "reconcile/ipam/pool_rules.h"
 
 namespace berth::ipam {
-
-// A pool's spec as rules, or what is wrong with it: "spec.field: why".
-std::expected<PoolRules, std::string> RulesOf(const Pool& pool);
-// "10.0.0.0/24" or "10.0.0.5-10.0.0.9" as blocks of the family.
-std::expected<std::vector<Cidr>, std::string> ParseRange(std::string_view text);
 
 // Why a pool gives nothing out.
 struct PoolProblem {
@@ -149,7 +145,7 @@ class Space {
   void PlaceWaiting(const std::string& pool, PoolState& state);
   void PlaceChild(PoolState& parent, const std::string& child);
   void PlaceChildren(PoolState& parent, const Cidr& within);
-  void Bind(const std::string& pool, const Subnet& subnet, const Cidr& block);
+  void Bind(const std::string& pool, std::string_view cluster, const Binding& binding);
   void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);
   void Freed(const std::string& pool, PoolState& state, const Cidr& block);
   void Changed(const std::string& pool, PoolState& state);

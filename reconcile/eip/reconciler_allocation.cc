@@ -1,0 +1,154 @@
+// How an address comes to an object: attempts, and what is known of them.
+#include <algorithm>
+#include <format>
+#include <utility>
+
+#include "reconcile/eip/reconciler.h"
+#include "reconcile/eip/refusal.h"
+
+namespace berth::eip {
+namespace {
+
+// Whether the cloud may have done what it was asked for all the same.
+bool IsOpen(const Error& error) {
+  return error.error_class != ErrorClass::kTerminal &&
+         error.error_class != ErrorClass::kThrottled && error.reason != cloud::kNotSent;
+}
+
+}  // namespace
+
+async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
+  pass->doing = "Create";
+  // Who is not new and has had none may have lost its status, and had this one.
+  const bool first = pass->newborn || pass->object.attempt.number > 0;
+  Json facts(jsoncons::json_object_arg);
+  facts["attempt"] = attempt.ToJson();
+  for (const char* name : {"allocationID", "eipAddress", "status", "origin"}) {
+    facts[name] = Json::null();
+  }
+  auto written = co_await Tell(
+      pass, {.progressing = true, .reason = "Creating", .message = "an address is being allocated"},
+      std::move(facts));
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  pass->memory.fresh_attempt = first ? attempt.number : 0;
+  pass->memory.certain_attempt = pass->memory.fresh_attempt;
+  pass->memory.over_attempt = 0;
+  pass->memory.missing_since.reset();
+  pass->sight = {};
+  co_return std::nullopt;
+}
+
+async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
+  pass->doing = "Create";
+  auto found = co_await parts_.vpc.EipsTagged(std::string(kOwnerTag), pass->object.id.uid);
+  if (!found) co_return std::unexpected(std::move(found.error()));
+  pass->sight.asked = true;
+  std::erase_if(*found, [](const cloud::Eip& eip) { return eip.status == "Releasing"; });
+  if (found->empty()) co_return std::nullopt;
+  const cloud::Eip& eip = found->front();
+  if (found->size() > 1) {
+    Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Create",
+           std::format("{} too has the tag {} of this object, and is left alone",
+                       found->back().allocation_id, kOwnerTag));
+  }
+  if (pass->object.attempt) co_return co_await Allocated(pass, {eip.allocation_id, eip.address});
+  co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated);
+}
+
+async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
+  pass->doing = "Create";
+  Memory& memory = pass->memory;
+  const std::int64_t number = pass->object.attempt.number;
+  if (memory.over_attempt == number) co_return co_await EndAttempt(pass, memory.over_error);
+  const bool certain = memory.certain_attempt == number;
+  if (memory.doubted_attempt != number) {
+    memory.doubted_attempt = number;
+    memory.doubted_since = parts_.executor.Now();
+  }
+  // Until the answer is here.
+  const std::int64_t fresh = std::exchange(memory.fresh_attempt, 0);
+  memory.certain_attempt = 0;
+  auto made = co_await parts_.vpc.AllocateEip(pass->object.attempt.request);
+  if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
+  if (made) co_return co_await Allocated(pass, std::move(*made));
+  co_return co_await NotAllocated(pass, std::move(made.error()), certain);
+}
+
+async::Task<Reconciler::Next> Reconciler::Allocated(Pass* pass, cloud::AllocatedEip eip) {
+  if (pass->object.id.deleting == 0) {
+    co_return co_await Own(pass, std::move(eip.allocation_id), std::move(eip.address),
+                           Origin::kCreated);
+  }
+  // Not written down: asked again, the cloud says the same, and there is nothing to keep.
+  pass->object.allocation_id = std::move(eip.allocation_id);
+  pass->object.origin = Origin::kCreated;
+  pass->sight = {.unclaimed = true};
+  co_return std::nullopt;
+}
+
+async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, bool certain) {
+  Memory& memory = pass->memory;
+  const auto now = parts_.executor.Now();
+  if (IsOpen(error)) {
+    memory.doubted_since = now;
+  } else if (certain) {
+    memory.certain_attempt = memory.doubted_attempt;
+  }
+  if (IsOfToken(error)) {
+    error.message = std::format(
+        "the token {} was used before, for another request: somebody has changed the status, and "
+        "an address may have been allocated that is not known here; make a new object, and let "
+        "this one go with {}: abandon",
+        pass->object.attempt.request.client_token, kOnStuckAnnotation);
+  }
+  if (!EndsAttempt(error, certain, now - memory.doubted_since)) {
+    co_return std::unexpected(std::move(error));
+  }
+  memory.over_attempt = pass->object.attempt.number;
+  memory.over_error = error;
+  co_return co_await EndAttempt(pass, std::move(error));
+}
+
+// Nothing came of it: what comes next is another attempt.
+async::Task<Reconciler::Next> Reconciler::EndAttempt(Pass* pass, Error error) {
+  Json facts(jsoncons::json_object_arg);
+  Attempt over{.number = pass->object.attempt.number,
+               .request = {},
+               .replaces = pass->object.attempt.replaces};
+  facts["attempt"] = over.ToJson();
+  auto written =
+      co_await Tell(pass, {.reason = ReasonFor(pass->object, error), .message = Sentence(error)},
+                    std::move(facts));
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  if (pass->object.id.deleting != 0) co_return std::nullopt;
+  co_return std::unexpected(std::move(error));
+}
+
+// Written down before anything is done to it.
+async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::string address,
+                                              Origin origin) {
+  Json facts(jsoncons::json_object_arg);
+  facts["allocationID"] = id;
+  facts["eipAddress"] = address;
+  facts["origin"] = origin == Origin::kCreated ? "Created" : "Imported";
+  if (origin == Origin::kCreated) {
+    cloud::Tags given = pass->object.attempt.request.tags;
+    given.erase(std::string(kOwnerTag));
+    facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
+  }
+  const bool is_new = pass->object.allocation_id != id;
+  auto written = co_await Tell(pass,
+                               {.progressing = true,
+                                .reason = pass->object.id.deleting != 0 ? "Deleting" : "Creating",
+                                .message = "it is being set up"},
+                               std::move(facts));
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  if (is_new && origin == Origin::kCreated) {
+    Record(*pass, kube::EventType::kNormal, "Created", "Create",
+           std::format("{} ({}) was allocated", id, address));
+  }
+  pass->sight = {};
+  co_return std::nullopt;
+}
+
+}  // namespace berth::eip

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "reconcile/ipam/allocator.h"
+#include "reconcile/ipam/objects.h"
+
+namespace berth::ipam {
+
+// A pool's spec as rules, or what is wrong with it: "spec.field: why".
+std::expected<PoolRules, std::string> RulesOf(const Pool& pool);
+// "10.0.0.0/24" or "10.0.0.5-10.0.0.9" as blocks of the family.
+std::expected<std::vector<Cidr>, std::string> ParseRange(std::string_view text);
+
+}  // namespace berth::ipam
