@@ -3,10 +3,12 @@
 #include <prometheus/counter.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
 #include <format>
+#include <functional>
 
-#include "kube/json.h"
 #include "kube/timestamp.h"
 #include "log/escape.h"
 #include "log/log.h"
@@ -22,6 +24,14 @@ constexpr async::Duration kLongestDelay = std::chrono::minutes(1);
 std::string Joined(const ObjectReference& object) {
   return std::format("{}\n{}\n{}\n{}\n{}", object.api_version, object.kind, object.ns, object.name,
                      object.uid);
+}
+
+// Eight bytes for a text. Two texts of the thousands that are remembered share one in less than one
+// of 10^15 cases; an event would count up another one's series then.
+std::string Digest(std::string_view text) {
+  const auto hash =
+      std::bit_cast<std::array<char, sizeof(std::size_t)>>(std::hash<std::string_view>()(text));
+  return {hash.data(), hash.size()};
 }
 
 bool IsAlphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -63,11 +73,12 @@ async::Duration DelayAfter(int tries, const Error& error) {
 
 }  // namespace
 
+// Thousands of them are remembered: what they weigh counts.
 struct EventRecorder::Event {
   std::string key;
-  std::string collection;  // its path
+  std::string ns;
   std::string name;
-  Json object = Json(jsoncons::json_object_arg);
+  std::string body;  // JSON, as created, but for the series
   int count = 1;
   async::WallTime last_observed;
   async::TimePoint seen;  // the same on the clock that windows are measured with
@@ -76,25 +87,27 @@ struct EventRecorder::Event {
   bool waiting = false;  // to be written, or being written
   int tries = 0;
 
-  Json Series() const {
-    Json series(jsoncons::json_object_arg);
-    series["count"] = count;
-    series["lastObservedTime"] = FormatMicroTime(last_observed);
-    return series;
+  std::string Path() const {
+    return std::format("/apis/events.k8s.io/v1/namespaces/{}/events", ns);
+  }
+
+  // A member of the body, and what is around it.
+  std::string Series(std::string_view before) const {
+    return std::format(R"({}"series":{{"count":{},"lastObservedTime":"{}"}}}})", before, count,
+                       FormatMicroTime(last_observed));
   }
 
   Request Creation() const {
-    Json body = object;
-    if (count > 1) body["series"] = Series();
-    return {.method = Method::kPost, .path = collection, .body = body.to_string()};
+    const auto open = std::string_view(body).substr(0, body.size() - 1);
+    return {.method = Method::kPost,
+            .path = Path(),
+            .body = count > 1 ? Series(std::string(open) + ",") : body};
   }
 
   Request Update() const {
-    Json body(jsoncons::json_object_arg);
-    body["series"] = Series();
     return {.method = Method::kPatch,
-            .path = collection + "/" + name,
-            .body = body.to_string(),
+            .path = Path() + "/" + name,
+            .body = Series("{"),
             .content_type = "application/merge-patch+json"};
   }
 };
@@ -109,8 +122,8 @@ void EventRecorder::Record(const ObjectReference& regarding, EventType type,
                            std::string_view note) {
   assert(!reason.empty() && !action.empty());  // the API wants both
   const std::string text = log::ToUtf8(note, kMaxNote);
-  std::string key = std::format("{}\n{}\n{}\n{}\n{}", Joined(regarding), static_cast<int>(type),
-                                reason, action, text);
+  std::string key = Digest(std::format("{}\n{}\n{}\n{}\n{}", Joined(regarding),
+                                       static_cast<int>(type), reason, action, text));
   const async::TimePoint now = executor_.Now();
   if (const EventPtr* known = known_.Find(key); known && now - (*known)->seen <= kWindow) {
     return Repeat(*known);
@@ -118,37 +131,41 @@ void EventRecorder::Record(const ObjectReference& regarding, EventType type,
   if (waiting_.size() >= kMaxWaiting || !MayCreate(regarding)) {
     return Count(stats_.dropped, "dropped");
   }
-  const EventPtr event = Make(regarding);
+  Json what(jsoncons::json_object_arg);
+  what["type"] = type == EventType::kNormal ? "Normal" : "Warning";
+  what["reason"] = reason;
+  what["action"] = action;
+  what["note"] = text;
+  const EventPtr event = Make(regarding, std::move(what));
   event->key = key;
-  event->object["type"] = type == EventType::kNormal ? "Normal" : "Warning";
-  event->object["reason"] = reason;
-  event->object["action"] = action;
-  event->object["note"] = text;
   known_.Put(std::move(key), event);
   Schedule(event, now);
 }
 
-EventRecorder::EventPtr EventRecorder::Make(const ObjectReference& regarding) const {
-  const std::string ns = regarding.ns.empty() ? "default" : regarding.ns;
+EventRecorder::EventPtr EventRecorder::Make(const ObjectReference& regarding, Json what) const {
   auto event = std::make_shared<Event>();
-  event->collection = std::format("/apis/events.k8s.io/v1/namespaces/{}/events", ns);
+  event->ns = regarding.ns.empty() ? "default" : regarding.ns;
   event->name = EventName(regarding.name, executor_.Random());
   event->last_observed = executor_.WallNow();
   event->seen = executor_.Now();
-  Json& object = event->object;
+  Json object(jsoncons::json_object_arg);
   object["apiVersion"] = "events.k8s.io/v1";
   object["kind"] = "Event";
-  object["metadata"] = Json(jsoncons::json_object_arg, {{"name", event->name}, {"namespace", ns}});
+  object["metadata"] =
+      Json(jsoncons::json_object_arg, {{"name", event->name}, {"namespace", event->ns}});
   object["eventTime"] = FormatMicroTime(event->last_observed);
   object["regarding"] = Regarding(regarding);
   object["reportingController"] = options_.controller;
   object["reportingInstance"] = log::ToUtf8(options_.instance, kMaxInstance);
+  object.merge(std::move(what));
+  event->body = object.to_string();
+  event->body.shrink_to_fit();
   return event;
 }
 
 // Only for new events: those that repeat cost a number.
 bool EventRecorder::MayCreate(const ObjectReference& regarding) {
-  std::string object = Joined(regarding);
+  std::string object = Digest(Joined(regarding));
   async::TokenBucket* bucket = buckets_.Find(object);
   if (!bucket) bucket = &buckets_.Put(std::move(object), {kInterval, kBurst});
   return bucket->Take(executor_.Now());

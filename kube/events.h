@@ -14,6 +14,7 @@
 #include "async/task.h"
 #include "async/token_bucket.h"
 #include "kube/error.h"
+#include "kube/json.h"
 #include "kube/lru_map.h"
 #include "kube/transport.h"
 
@@ -75,7 +76,7 @@ class EventRecorder {
   struct Event;
   using EventPtr = std::shared_ptr<Event>;
 
-  EventPtr Make(const ObjectReference& regarding) const;
+  EventPtr Make(const ObjectReference& regarding, Json what) const;
   bool MayCreate(const ObjectReference& regarding);
   void Repeat(const EventPtr& event);
   void Schedule(const EventPtr& event, async::TimePoint when);
