@@ -86,11 +86,11 @@ Step DecideRelease(const Object& object, const Sight& sight) {
 Step DecideUnknownEnd(const Object& object, const Sight& sight) {
   // An attempt may have succeeded without anybody knowing.
   if (object.attempt && !sight.fresh_attempt) {
-    if (!sight.asked) return Find{};
+    if (!sight.searched) return Find{};
     return Allocate{};
   }
   // An attempt that is not there may have been: a backup is restored without status.
-  if (object.attempt.number == 0 && !sight.asked) return Find{};
+  if (object.attempt.number == 0 && !sight.searched) return Find{};
   return Finish{"Skipped", object.NamesAddress()
                                ? object.spec.allocation_id + " was not imported, and is left alone"
                                : "nothing was allocated"};
@@ -137,10 +137,12 @@ Step DecideImport(const Object& object, const Sight& sight) {
 
 Step DecideNew(const Object& object, const Sight& sight) {
   if (!object.attempt) {
+    // Its status may be lost, and spec name another address meanwhile: its own one comes first.
+    if (object.attempt.number == 0 && !sight.newborn && !sight.searched) return Find{};
     if (object.NamesAddress()) return DecideImport(object, sight);
     return Begin{object.NextAttempt()};
   }
-  if (!sight.fresh_attempt && !sight.asked) return Find{};
+  if (!sight.fresh_attempt && !sight.searched) return Find{};
   return Allocate{};
 }
 

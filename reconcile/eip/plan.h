@@ -12,7 +12,9 @@ namespace berth::eip {
 
 // What is known of an object's address besides what its status says.
 struct Sight {
-  bool asked = false;             // the cloud was asked in this pass
+  bool newborn = false;           // the object has never been seen before this pass
+  bool searched = false;          // no address has its owner's tag, and it has begun nothing since
+  bool asked = false;             // the cloud was asked for its address in this pass
   std::optional<cloud::Eip> eip;  // then: none when it is not to be seen
   bool vanished = false;          // and has not been for long enough to tell people
   bool gone = false;              // the cloud has said that there is no such address
@@ -37,7 +39,7 @@ struct AddFinalizer {};
 struct Begin {
   Attempt attempt;  // to be written down
 };
-struct Find {};      // by its owner's tag: the attempt may have succeeded before
+struct Find {};      // by its owner's tag: it may have an address already
 struct Allocate {};  // as the attempt says
 // Write down that the address of the spec is ours to look after.
 struct Import {

@@ -31,7 +31,7 @@ Sight Seen(cloud::Eip eip = {}) {
   eip.allocation_id = "eip-1";
   if (eip.status.empty()) eip.status = "Available";
   if (eip.tags.empty()) eip.tags.emplace(kOwnerTag, "u1");
-  return {.asked = true, .eip = std::move(eip)};
+  return {.searched = true, .asked = true, .eip = std::move(eip)};
 }
 
 template <typename T>
@@ -57,7 +57,7 @@ TEST(PlanTest, AnAddressIsAllocatedInTheOrderThatLeaksNothing) {
   object.spec.bandwidth = "5";
   EXPECT_TRUE(Is<step::AddFinalizer>(Decide(object, {})));
   object.id.finalizer = true;
-  const auto begin = As<step::Begin>(Decide(object, {}));
+  const auto begin = As<step::Begin>(Decide(object, {.newborn = true}));
   EXPECT_EQ(begin.attempt.request.client_token, "berth-u1-1");
   EXPECT_EQ(begin.attempt.request.bandwidth, "5");
   object.attempt = begin.attempt;
@@ -76,14 +76,14 @@ TEST(PlanTest, AnAttemptOfUnknownOutcomeIsLookedForBeforeItIsRepeated) {
   object.allocation_id.clear();
   object.spec.allocation_id.clear();
   EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
-  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.asked = true})));
+  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.searched = true})));
 }
 
 TEST(PlanTest, ADeletedObjectWithAnAttemptOfUnknownOutcomeLearnsItFirst) {
   Object object = Deleted();
   object.allocation_id.clear();
   EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
-  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.asked = true})));
+  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.searched = true})));
   // Nobody has been asked yet: there is nothing to learn.
   EXPECT_TRUE(Is<step::Finish>(Decide(object, {.fresh_attempt = true})));
   object.attempt.request = {};
@@ -105,7 +105,8 @@ TEST(PlanTest, FlawTwoObjectsCannotImportOneAddress) {
   Object object = Settled();
   object.allocation_id.clear();
   object.attempt = {};
-  EXPECT_EQ(As<step::Wait>(Decide(object, {.taken_by = "other"})).reason, "InvalidConfig");
+  EXPECT_EQ(As<step::Wait>(Decide(object, {.searched = true, .taken_by = "other"})).reason,
+            "InvalidConfig");
   // Nor one that was allocated for another object of this cluster.
   Sight sight = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
   sight.tagged_for = "other";
@@ -145,12 +146,27 @@ TEST(PlanTest, AnAddressIsKnownByItsTagWhenTheStatusIsLost) {
   EXPECT_TRUE(Is<step::Nothing>(Decide(object, here)));
 }
 
+TEST(PlanTest, AnObjectThatMayHaveLostItsStatusIsLookedForByItsTagFirst) {
+  Object object = Settled();
+  object.allocation_id.clear();
+  object.attempt = {};
+  EXPECT_TRUE(Is<step::Find>(Decide(object, {}))) << "spec may name another address by now";
+  EXPECT_TRUE(Is<step::Look>(Decide(object, {.searched = true})));
+  EXPECT_TRUE(Is<step::Look>(Decide(object, {.newborn = true})));
+  object.spec.allocation_id.clear();
+  EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
+  EXPECT_TRUE(Is<step::Begin>(Decide(object, {.searched = true})));
+  EXPECT_TRUE(Is<step::Begin>(Decide(object, {.newborn = true})));
+  object.attempt.number = 1;
+  EXPECT_TRUE(Is<step::Begin>(Decide(object, {}))) << "it was refused, and that was written down";
+}
+
 TEST(PlanTest, ADeletedObjectWithoutAStatusIsLookedForByItsTag) {
   Object object = Deleted();
   object.allocation_id.clear();
   object.attempt = {};
   EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
-  EXPECT_TRUE(Is<step::Finish>(Decide(object, {.asked = true})));
+  EXPECT_TRUE(Is<step::Finish>(Decide(object, {.searched = true})));
   object.attempt.number = 1;
   EXPECT_TRUE(Is<step::Finish>(Decide(object, {}))) << "it was refused, and that was written down";
 }
@@ -312,7 +328,7 @@ TEST(PlanTest, FlawPrePaidSaysForHowLongAndHowItIsPaid) {
   Object object;
   object.id = {.uid = "u1", .finalizer = true};
   object.spec.instance_charge_type = "PrePaid";
-  const auto request = As<step::Begin>(Decide(object, {})).attempt.request;
+  const auto request = As<step::Begin>(Decide(object, {.newborn = true})).attempt.request;
   EXPECT_EQ(request.period, 1);
   EXPECT_EQ(request.pricing_cycle, "Month");
   EXPECT_TRUE(request.auto_pay);

@@ -99,6 +99,39 @@ TEST_F(EipSystemTest, AnAddressIsStillItsOwnWhenTheStatusIsLost) {
   EXPECT_TRUE(cloud_.vpc().Eips().empty());
 }
 
+TEST_F(EipSystemTest, AnAddressIsNotForgottenForAnotherThatSpecNamesWhenTheStatusIsLost) {
+  const std::string other = cloud_.vpc().CreateEip({});
+  Create("web", R"("bandwidth":"20")");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  Merge("web", std::format(R"({{"spec":{{"allocationID":"{}"}}}})", other));
+  WipeStatus("web");
+  executor_.Advance(30s);
+  EXPECT_EQ(Status("web", "allocationID"), id);
+  EXPECT_THAT(Ready("web"), HasSubstr("spec.allocationID was changed"));
+  Delete("web");
+  executor_.Advance(30s);
+  EXPECT_FALSE(cloud_.vpc().Find(id));
+  EXPECT_TRUE(cloud_.vpc().Find(other));
+}
+
+TEST_F(EipSystemTest, AnAddressThatIsNeverReleasedIsNotWhenTheStatusIsLostBeforeTheEnd) {
+  Create("web", R"("bandwidth":"20","releaseStrategy":"Never")");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action == "DescribeEipAddresses") fate.answered = false;
+  };
+  WipeStatus("web");
+  Merge("web", R"({"spec":{"allocationID":null}})");
+  executor_.Advance(20s);
+  Delete("web");
+  script_.on_call = nullptr;
+  executor_.Advance(60s);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_TRUE(cloud_.vpc().Find(id));
+}
+
 // Restored, an object has another uid: its address may be that of another cluster now.
 TEST_F(EipSystemTest, ARestoredObjectsAddressIsImportedUntilItIsAdopted) {
   const std::string kept = cloud_.vpc().CreateEip({.tags = {{std::string(kOwnerTag), "u-old"}}});
