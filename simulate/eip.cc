@@ -421,6 +421,8 @@ std::optional<std::string> Eip::See(World& world) {
 
 std::optional<std::string> Eip::Unsettled(World& world) {
   Calm();
+  cloud_.vpc().Settle(
+      world.scheduler().WallNow());  // there may be nobody left who asks it anything
   if (auto wrong = See(world)) return wrong;
   const auto objects = world.List(kCollection);
   if (auto leaked = witness_.Leaked(objects)) return leaked;

@@ -10,12 +10,6 @@ Process::Process(Scheduler& scheduler, Dice& random, std::string name, BeforeTur
       name_(std::move(name)),
       before_turn_(std::move(before_turn)) {}
 
-async::WallTime Process::WallNow() const {
-  constexpr std::chrono::sys_days kBegin = std::chrono::year(2026) / 1 / 1;
-  return async::WallTime(kBegin) +
-         std::chrono::duration_cast<async::WallTime::duration>(Now().time_since_epoch());
-}
-
 void Process::Post(async::Work work) {
   // Posted work has no handle: it ends with the process alone.
   const std::uint64_t id = ++last_;

@@ -31,7 +31,7 @@ class Process : public async::Executor {
   Process(Scheduler& scheduler, Dice& random, std::string name, BeforeTurn before_turn);
 
   async::TimePoint Now() const override { return scheduler_.Now(); }
-  async::WallTime WallNow() const override;
+  async::WallTime WallNow() const override { return scheduler_.WallNow(); }
   void Post(async::Work work) override;
   async::Handle RunAt(async::TimePoint when, async::Work work) override;
   std::uint64_t Random() override { return random_.Next(); }

@@ -33,6 +33,11 @@ class Dice {
 class Scheduler {
  public:
   async::TimePoint Now() const { return now_; }
+  async::WallTime WallNow() const {
+    constexpr std::chrono::sys_days kBegin = std::chrono::year(2026) / 1 / 1;
+    return async::WallTime(kBegin) +
+           std::chrono::duration_cast<async::WallTime::duration>(now_.time_since_epoch());
+  }
 
   std::uint64_t At(async::TimePoint when, async::Work work) {
     const std::uint64_t id = ++last_;

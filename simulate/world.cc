@@ -16,13 +16,7 @@ World::World(Options options, Scenario& scenario)
     scenario_.Adjust(faults_, random_);
   }
   server_ = std::make_unique<kube::memory::Server>(kube::memory::Server::Options{
-      .now =
-          [this] {
-            constexpr std::chrono::sys_days kBegin = std::chrono::year(2026) / 1 / 1;
-            return async::WallTime(kBegin) + std::chrono::duration_cast<async::WallTime::duration>(
-                                                 scheduler_.Now().time_since_epoch());
-          },
-      .random = [this] { return random_.Next(); }});
+      .now = [this] { return scheduler_.WallNow(); }, .random = [this] { return random_.Next(); }});
 }
 
 World::~World() {

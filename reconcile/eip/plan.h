@@ -13,7 +13,7 @@ namespace berth::eip {
 // What is known of an object's address besides what its status says.
 struct Sight {
   bool newborn = false;           // the object has never been seen before this pass
-  bool searched = false;          // no address has its owner's tag, and it has begun nothing since
+  bool searched = false;          // the cloud was asked for an address with its tag: there is none
   bool asked = false;             // the cloud was asked for its address in this pass
   std::optional<cloud::Eip> eip;  // then: none when it is not to be seen
   bool vanished = false;          // and has not been for long enough to tell people

@@ -115,7 +115,6 @@ void Reconciler::Leave(const std::string& key) {
 void Reconciler::Perceive(Pass* pass) const {
   Sight& sight = pass->sight;
   sight.newborn = pass->newborn;
-  sight.searched = pass->memory.searched;
   sight.taken_by = TakenBy(pass->object);
   sight.wanted_by = WantedBy(pass->object);
   sight.tagged_for = TaggedFor(*pass);

@@ -59,7 +59,6 @@ class Reconciler {
     std::string uid;
     std::string basis;               // what the following two are of: a change of it ends them
     int polls = 0;                   // in a row
-    bool searched = false;           // as in Sight
     async::TimePoint held_until{};   // after a refusal that neither time nor we can change
     std::int64_t fresh_attempt = 0;  // its number; written by us and not yet sent
     // The attempt of which every request was ours and was answered; for another one, since when

@@ -33,7 +33,6 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   pass->memory.fresh_attempt = first ? attempt.number : 0;
   pass->memory.certain_attempt = pass->memory.fresh_attempt;
   pass->memory.over_attempt = 0;
-  pass->memory.searched = false;
   pass->memory.missing_since.reset();
   pass->sight = {};
   co_return std::nullopt;
@@ -44,7 +43,7 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   auto found = co_await parts_.vpc.EipsTagged(std::string(kOwnerTag), pass->object.id.uid);
   if (!found) co_return std::unexpected(std::move(found.error()));
   std::erase_if(*found, [](const cloud::Eip& eip) { return eip.status == "Releasing"; });
-  pass->memory.searched = found->empty();
+  pass->sight.searched = true;
   if (found->empty()) co_return std::nullopt;
   const cloud::Eip& eip = found->front();
   if (found->size() > 1) {
@@ -69,7 +68,6 @@ async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   // Until the answer is here.
   const std::int64_t fresh = std::exchange(memory.fresh_attempt, 0);
   memory.certain_attempt = 0;
-  memory.searched = false;
   auto made = co_await parts_.vpc.AllocateEip(pass->object.attempt.request);
   if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
   if (made) co_return co_await Allocated(pass, std::move(*made));
@@ -139,7 +137,6 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
     facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
   }
   const bool is_new = pass->object.allocation_id != id;
-  pass->memory.searched = false;
   auto written = co_await Tell(pass,
                                {.progressing = true,
                                 .reason = pass->object.id.deleting != 0 ? "Deleting" : "Creating",
