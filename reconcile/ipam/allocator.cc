@@ -88,7 +88,10 @@ void ForEachPart(const Cidr& block, Blocks excluded, Visit&& visit) {
 
 struct Allocator::State {
   explicit State(PoolRules the_rules)
-      : rules(std::move(the_rules)), excluded(Exclusions(rules)), free(rules.range) {
+      : rules(std::move(the_rules)),
+        excluded(Exclusions(rules)),
+        free(rules.range),
+        foreign(rules.range.family() == Family::kIpv4 ? Family::kIpv6 : Family::kIpv4) {
     for (const Cidr& block : excluded) Take(free, block);
   }
 

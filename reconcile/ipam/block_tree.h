@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -18,11 +17,10 @@ struct Block {
 // Blocks of one family that do not overlap, by address: free and held ones in one B+ tree. At a
 // million blocks the time goes into cache misses; a binary tree has one at each of its twenty
 // steps, and what is next to a block, which decides whether it is free and what it merges with, is
-// here next to it in memory. Nodes know which sizes are free below their children, so that a free
-// block is found on the way down, without an index for each size. n is the number of blocks.
+// here next to it in memory, in as few bytes as the family needs. Nodes know which sizes are free
+// below their children, so that a free block is found on the way down, without an index for each
+// size. n is the number of blocks.
 class BlockTree {
-  struct Leaf;
-
  public:
   // A set of prefix lengths, as bits. 0 and 1 share theirs: a block of length 0 is the only one.
   using Sizes = Address;
@@ -42,13 +40,15 @@ class BlockTree {
 
    private:
     friend BlockTree;
-    Cursor(const Leaf* leaf, std::size_t at) : leaf_(leaf), at_(at) {}
+    template <typename Visit>
+    auto InLeaf(Visit&& visit) const;
 
-    const Leaf* leaf_ = nullptr;
-    std::size_t at_ = 0;
+    const void* leaf_ = nullptr;
+    std::uint32_t at_ = 0;
+    bool narrow_ = false;
   };
 
-  BlockTree();
+  explicit BlockTree(Family family);
   BlockTree(BlockTree&&) noexcept;
   BlockTree& operator=(BlockTree&&) noexcept;
   ~BlockTree();
@@ -67,26 +67,14 @@ class BlockTree {
   void Erase(Address address);
 
  private:
-  static constexpr std::size_t kCapacity = 26;
-  static constexpr std::size_t kMost = 24;  // a node with as many is split
-  static constexpr std::size_t kFew = 3;    // a node with fewer, unless it is the root, is merged
-  static_assert((kFew - 1) + (kMost - 1) <= kCapacity);
-  static constexpr std::size_t kHighest = 40;  // kFew^40 is more than 2^63
+  template <typename Key>
+  struct Tree;
+  template <typename Visit>
+  auto In(Visit&& visit) const;
 
-  struct Node;
-  struct Inner;
-  struct Memory;
-  struct Path;
-
-  Leaf& Descend(Address address, Path* path = nullptr) const;
-  static void Announce(Path& path, Sizes now);
-  static Sizes FreeBelow(const Node& node);
-  static Address FirstKey(const Node& node);
-  Node* Split(Node& node);
-  bool Merge(Inner& parent, std::size_t child);
-
-  std::unique_ptr<Memory> memory_;
-  Node* root_;
+  // One of them.
+  std::unique_ptr<Tree<std::uint32_t>> narrow_;
+  std::unique_ptr<Tree<Address>> wide_;
 };
 
 }  // namespace berth::ipam

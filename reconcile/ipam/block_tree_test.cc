@@ -47,14 +47,15 @@ Block RandomBlock(std::minstd_rand& random) {
 }
 
 // Grows and shrinks by turns, so that nodes are split, merged and emptied at several heights.
-TEST(BlockTree, DoesWhatAMapDoes) {
-  EXPECT_TRUE(rc::check([](unsigned seed) {
+// `shift`: where in an address the keys differ.
+void DoesWhatAMapDoes(Family family, int shift) {
+  EXPECT_TRUE(rc::check([=](unsigned seed) {
     std::minstd_rand random(seed);
     const unsigned spread = 1 + *rc::gen::inRange(0U, 20'000U);
-    BlockTree tree;
+    BlockTree tree(family);
     Model model;
     for (int i = 0; i < 6000; ++i) {
-      const Address address = Address{random() % spread} << 100;
+      const Address address = Address{random() % spread} << shift;
       const bool growing = random() % 10 < (i / 1500 % 2 == 0 ? 9U : 1U);
       CompareAt(tree, model, address);
       const auto found = model.lower_bound(address);
@@ -79,8 +80,20 @@ TEST(BlockTree, DoesWhatAMapDoes) {
   }));
 }
 
+TEST(BlockTree, DoesWhatAMapDoesWithIpv4) { DoesWhatAMapDoes(Family::kIpv4, 16); }
+TEST(BlockTree, DoesWhatAMapDoesWithIpv6) { DoesWhatAMapDoes(Family::kIpv6, 100); }
+
+// Who asks both families by one address does not find what begins elsewhere.
+TEST(BlockTree, NothingOfIpv4BeginsAtAnAddressOfIpv6) {
+  BlockTree tree(Family::kIpv4);
+  tree.Insert(6, {.prefix = 24});
+  const Address beyond = Address{1} << 32;
+  EXPECT_FALSE(tree.Ceiling(beyond + 6));
+  EXPECT_EQ(tree.Floor(beyond).address(), Address{6});
+}
+
 TEST(BlockTreeDeathTest, OnlyWhatIsThereIsErased) {
-  BlockTree tree;
+  BlockTree tree(Family::kIpv6);
   EXPECT_DEATH(tree.Erase(7), "");
   tree.Insert(6, {.prefix = 24});
   EXPECT_DEATH(tree.Erase(7), "");

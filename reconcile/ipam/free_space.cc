@@ -11,7 +11,9 @@ namespace berth::ipam {
 
 struct FreeSpace::Sets {
   explicit Sets(const Cidr& range)
-      : whole(range.Canonical()), counts(static_cast<std::size_t>(Width(range.family())) + 1) {}
+      : whole(range.Canonical()),
+        blocks(range.family()),
+        counts(static_cast<std::size_t>(Width(range.family())) + 1) {}
 
   std::size_t& CountOf(int prefix) { return counts[static_cast<std::size_t>(prefix)]; }
   Cidr At(const BlockTree::Cursor& at) const {
