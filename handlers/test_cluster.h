@@ -11,9 +11,8 @@
 #include "handlers/test_webhooks.h"
 #include "kube/json.h"
 #include "kube/memory/local_transport.h"
-#include "kube/yaml.h"
-#include "reconcile/crds.h"
 #include "reconcile/ipam/desk.h"
+#include "reconcile/test_crds.h"
 
 namespace berth {
 
@@ -25,9 +24,7 @@ class TestCluster {
 
   // Leads and knows all there is.
   TestCluster() {
-    for (const std::string_view yaml : CustomResourceDefinitions())
-      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-           kube::YamlToJson(yaml).value().to_string());
+    InstallCrds(server);
     admission::RegisterIpam(webhooks, desk);
     CallInProcess(server, webhooks, executor);
     system = std::make_unique<ipam::System>(executor, transport, leadership,

@@ -14,16 +14,11 @@
 #include <string>
 
 #include "async/test_executor.h"
-#include "cloud/aliyun/api_client.h"
-#include "cloud/aliyun/credentials.h"
-#include "cloud/aliyun/vpc_client.h"
-#include "cloud/simulator/cloud.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/test_account.h"
 #include "kube/memory/local_transport.h"
-#include "kube/yaml.h"
-#include "reconcile/crds.h"
 #include "reconcile/eip/system.h"
 #include "reconcile/runtime/leadership.h"
+#include "reconcile/test_crds.h"
 
 namespace {
 
@@ -104,12 +99,8 @@ struct Replica {
 class Bench {
  public:
   explicit Bench(int eips) : eips_(eips) {
-    cloud_.keys().Add({.id = "id", .secret = "secret", .caller = "berth"});
-    for (const std::string_view yaml : CustomResourceDefinitions()) {
-      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-           kube::YamlToJson(yaml)->to_string());
-    }
-    replica_ = std::make_unique<Replica>(executor_, transport_, vpc_, "one");
+    InstallCrds(server_);
+    replica_ = std::make_unique<Replica>(executor_, transport_, account_.vpc, "one");
     Until("nobody leads", [this] { return replica_->system.leading(); });
   }
 
@@ -179,7 +170,7 @@ class Bench {
   // What another replica's cache of all of them weighs.
   void Cache() {
     const auto before = mallinfo2().uordblks;
-    Replica other(executor_, transport_, vpc_, "two");
+    Replica other(executor_, transport_, account_.vpc, "two");
     Until("the cache does not fill", [&] { return other.system.synced(); });
     executor_.Advance(1s);
     figures_["cache_bytes_per_eip"] = static_cast<double>(mallinfo2().uordblks - before) / eips_;
@@ -225,21 +216,10 @@ class Bench {
                                 .random = [this] { return executor_.Random(); }}};
   kube::memory::LocalTransport local_{executor_, server_};
   Counting transport_{local_};
-  cloud::simulator::Cloud cloud_{CloudOptions()};
   cloud::simulator::Latency latency_{executor_, 10ms, 40ms};
-  cloud::simulator::Network network_{cloud_, executor_, latency_};
-  cloud::simulator::Transport to_cloud_{network_, executor_};
-  cloud::aliyun::FixedCredentials credentials_{
-      {.key_id = "id", .secret = "secret", .security_token = ""}};
-  cloud::aliyun::ApiClient api_{executor_,
-                                to_cloud_,
-                                credentials_,
-                                nullptr,
-                                {.endpoint = cloud::aliyun::VpcEndpoint("cn-hangzhou", false),
-                                 .version = std::string(cloud::aliyun::kVpcVersion),
-                                 .region = "cn-hangzhou",
-                                 .calls_per_minute = kLimit}};
-  cloud::aliyun::VpcClient vpc_{api_};
+  cloud::TestAccount account_{executor_, latency_, CloudOptions(),
+                              cloud::aliyun::ApiOptions{.calls_per_minute = kLimit}};
+  cloud::simulator::Cloud& cloud_ = account_.cloud;
   std::unique_ptr<Replica> replica_;
 };
 

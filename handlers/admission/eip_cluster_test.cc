@@ -7,17 +7,12 @@
 #include <string>
 
 #include "async/test_executor.h"
-#include "cloud/aliyun/api_client.h"
-#include "cloud/aliyun/credentials.h"
-#include "cloud/aliyun/vpc_client.h"
-#include "cloud/simulator/cloud.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/test_account.h"
 #include "handlers/admission/eip.h"
 #include "handlers/test_webhooks.h"
 #include "kube/json.h"
 #include "kube/memory/local_transport.h"
-#include "kube/yaml.h"
-#include "reconcile/crds.h"
+#include "reconcile/test_crds.h"
 
 // The webhooks for EIPs with everything they are about: an API server that calls them, the
 // reconciler, whose own writes they see too, and a cloud.
@@ -31,13 +26,7 @@ using testing::HasSubstr;
 class EipInCluster : public testing::TestWithParam<const char*> {
  protected:
   EipInCluster() {
-    cloud_.keys().Add({.id = "id", .secret = "secret", .caller = "berth"});
-    for (const std::string_view yaml : CustomResourceDefinitions()) {
-      Json crd = kube::YamlToJson(yaml).value();
-      if (crd["spec"]["names"]["plural"] == "eips") crd["spec"]["scope"] = GetParam();
-      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-           crd.to_string());
-    }
+    InstallCrds(server_, GetParam());
     RegisterEip(webhooks_, desk_);
     CallInProcess(server_, webhooks_, executor_);
     desk_.Open(&system_);
@@ -81,23 +70,12 @@ class EipInCluster : public testing::TestWithParam<const char*> {
   kube::memory::Server server_{{.now = [this] { return executor_.WallNow(); },
                                 .random = [this] { return executor_.Random(); }}};
   kube::memory::LocalTransport transport_{executor_, server_};
-  cloud::simulator::Cloud cloud_{{.vpc = {.until_visible = 5s, .releasing = 3s}}};
   cloud::simulator::Latency latency_{executor_, 1ms, 5ms};
-  cloud::simulator::Network network_{cloud_, executor_, latency_};
-  cloud::simulator::Transport to_cloud_{network_, executor_};
-  cloud::aliyun::FixedCredentials credentials_{
-      {.key_id = "id", .secret = "secret", .security_token = ""}};
-  cloud::aliyun::ApiClient api_{executor_,
-                                to_cloud_,
-                                credentials_,
-                                nullptr,
-                                {.endpoint = cloud::aliyun::VpcEndpoint("cn-hangzhou", false),
-                                 .version = std::string(cloud::aliyun::kVpcVersion),
-                                 .region = "cn-hangzhou"}};
-  cloud::aliyun::VpcClient vpc_{api_};
+  cloud::TestAccount account_{executor_, latency_, {.vpc = {.until_visible = 5s, .releasing = 3s}}};
+  cloud::simulator::Cloud& cloud_ = account_.cloud;
   runtime::Leadership leadership_{
       executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
-  eip::System system_{executor_, transport_, leadership_, vpc_, {}};
+  eip::System system_{executor_, transport_, leadership_, account_.vpc, {}};
   eip::Desk desk_{executor_};
   prometheus::Registry registry_;
   Webhooks webhooks_{registry_};

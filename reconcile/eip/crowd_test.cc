@@ -8,17 +8,12 @@
 #include <vector>
 
 #include "async/test_executor.h"
-#include "cloud/aliyun/api_client.h"
-#include "cloud/aliyun/credentials.h"
-#include "cloud/aliyun/vpc_client.h"
 #include "cloud/call_history.h"
-#include "cloud/simulator/cloud.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/test_account.h"
 #include "kube/json.h"
 #include "kube/memory/local_transport.h"
-#include "kube/yaml.h"
-#include "reconcile/crds.h"
 #include "reconcile/eip/system.h"
+#include "reconcile/test_crds.h"
 
 namespace berth::eip {
 namespace {
@@ -33,23 +28,15 @@ constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
 class Crowd : public testing::Test {
  protected:
   void Start(int calls_per_minute, std::chrono::milliseconds patience = 60s) {
-    cloud_.keys().Add({.id = "id", .secret = "secret", .caller = "berth"});
+    account_ = std::make_unique<cloud::TestAccount>(
+        executor_, latency_, cloud::simulator::Cloud::Options{.vpc = {.until_visible = 3s}},
+        cloud::aliyun::ApiOptions{.calls_per_minute = calls_per_minute, .patience = patience},
+        &history_);
     for (const char* action : {"AllocateEipAddress", "DescribeEipAddresses", "ReleaseEipAddress"}) {
-      cloud_.throttle().SetLimit(action, static_cast<std::uint64_t>(calls_per_minute));
+      account_->cloud.throttle().SetLimit(action, static_cast<std::uint64_t>(calls_per_minute));
     }
-    for (const std::string_view yaml : CustomResourceDefinitions()) {
-      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-           kube::YamlToJson(yaml)->to_string());
-    }
-    api_ = std::make_unique<cloud::aliyun::ApiClient>(
-        executor_, to_cloud_, credentials_, &history_,
-        cloud::aliyun::ApiOptions{.endpoint = cloud::aliyun::VpcEndpoint("cn-hangzhou", false),
-                                  .version = std::string(cloud::aliyun::kVpcVersion),
-                                  .region = "cn-hangzhou",
-                                  .calls_per_minute = calls_per_minute,
-                                  .patience = patience});
-    vpc_ = std::make_unique<cloud::aliyun::VpcClient>(*api_);
-    system_ = std::make_unique<System>(executor_, transport_, leadership_, *vpc_,
+    InstallCrds(server_);
+    system_ = std::make_unique<System>(executor_, transport_, leadership_, account_->vpc,
                                        System::Options{.registry = &registry_});
     leadership_.Start();
     executor_.Advance(10s);
@@ -94,24 +81,19 @@ class Crowd : public testing::Test {
     return reasons;
   }
   cloud::simulator::Cloud::Calls Calls(const std::string& action) {
-    const auto found = cloud_.calls().find(action);
-    return found == cloud_.calls().end() ? cloud::simulator::Cloud::Calls() : found->second;
+    const auto found = account_->cloud.calls().find(action);
+    return found == account_->cloud.calls().end() ? cloud::simulator::Cloud::Calls()
+                                                  : found->second;
   }
 
   async::TestExecutor executor_;
   kube::memory::Server server_{{.now = [this] { return executor_.WallNow(); },
                                 .random = [this] { return executor_.Random(); }}};
   kube::memory::LocalTransport transport_{executor_, server_};
-  cloud::simulator::Cloud cloud_{{.vpc = {.until_visible = 3s}}};
   cloud::simulator::Latency latency_{executor_, 1ms, 30ms};
-  cloud::simulator::Network network_{cloud_, executor_, latency_};
-  cloud::simulator::Transport to_cloud_{network_, executor_};
-  cloud::aliyun::FixedCredentials credentials_{
-      {.key_id = "id", .secret = "secret", .security_token = ""}};
   cloud::CallHistory history_;
   prometheus::Registry registry_;
-  std::unique_ptr<cloud::aliyun::ApiClient> api_;
-  std::unique_ptr<cloud::aliyun::VpcClient> vpc_;
+  std::unique_ptr<cloud::TestAccount> account_;
   runtime::Leadership leadership_{
       executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
   std::unique_ptr<System> system_;
@@ -125,7 +107,8 @@ TEST_F(Crowd, IsAllocatedAsFastAsTheCloudTakesItAndNoFaster) {
   EXPECT_EQ(Calls("AllocateEipAddress").carried_out, 400u);
   EXPECT_EQ(Calls("TagResources").carried_out, 0u) << "tags come with the allocation";
   EXPECT_LT(Calls("DescribeEipAddresses").carried_out, 300u) << "several are looked at together";
-  for (const auto& [action, calls] : cloud_.calls()) EXPECT_EQ(calls.throttled, 0u) << action;
+  for (const auto& [action, calls] : account_->cloud.calls())
+    EXPECT_EQ(calls.throttled, 0u) << action;
   EXPECT_THAT(EventReasons(), Not(Contains("Throttled")));
 }
 
@@ -170,7 +153,7 @@ TEST_F(Crowd, IsReleasedWithoutHoldingUpOthers) {
   executor_.Advance(10s);
   EXPECT_EQ(Status("web", "bandwidth"), "50");
   executor_.Advance(2min);
-  EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
+  EXPECT_EQ(account_->cloud.vpc().Eips().size(), 1u);
   EXPECT_THAT(EventReasons(), Not(Contains("Throttled")));
 }
 

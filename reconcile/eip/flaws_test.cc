@@ -215,17 +215,18 @@ TEST_F(EipSystemTest, FlawErrorsAreKnownByTheirCodeNotByTheirWords) {
 
 TEST_F(EipSystemTest, FlawNoKeyIsWrittenAnywhere) {
   testing::internal::CaptureStderr();
-  script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
+  script_.on_call = [this](const std::string& action, cloud::simulator::Fate& fate) {
     if (action != "AllocateEipAddress") return;
-    fate.refusal = {400, "SignatureDoesNotMatch", std::format("{} {}", kKeyId, kSecret)};
+    fate.refusal = {400, "SignatureDoesNotMatch",
+                    std::format("{} {}", account_.kKeyId, account_.kSecret)};
     fate.carried_out = false;
   };
   Create("web", "");
   executor_.Advance(2min);
   const std::string written = testing::internal::GetCapturedStderr() + Told();
   EXPECT_THAT(written, HasSubstr("***"));
-  EXPECT_THAT(written, Not(HasSubstr(kSecret)));
-  EXPECT_THAT(written, Not(HasSubstr(kKeyId)));
+  EXPECT_THAT(written, Not(HasSubstr(account_.kSecret)));
+  EXPECT_THAT(written, Not(HasSubstr(account_.kKeyId)));
 }
 
 TEST_F(EipSystemTest, FlawWhatIsInvalidCanBeDeleted) {

@@ -7,16 +7,11 @@
 #include <vector>
 
 #include "async/test_executor.h"
-#include "cloud/aliyun/api_client.h"
-#include "cloud/aliyun/credentials.h"
-#include "cloud/aliyun/vpc_client.h"
-#include "cloud/simulator/cloud.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/test_account.h"
 #include "kube/json.h"
 #include "kube/memory/local_transport.h"
-#include "kube/yaml.h"
-#include "reconcile/crds.h"
 #include "reconcile/eip/system.h"
+#include "reconcile/test_crds.h"
 
 // The operator with its CRD of either scope: the chart has a value for it.
 namespace berth::eip {
@@ -71,13 +66,7 @@ class LateTransport : public kube::memory::LocalTransport {
 class EipScope : public testing::TestWithParam<const char*> {
  protected:
   EipScope() {
-    cloud_.keys().Add({.id = "id", .secret = "secret", .caller = "berth"});
-    for (const std::string_view yaml : CustomResourceDefinitions()) {
-      Json crd = kube::YamlToJson(yaml).value();
-      if (crd["spec"]["names"]["plural"] == "eips") crd["spec"]["scope"] = GetParam();
-      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-           crd.to_string());
-    }
+    InstallCrds(server_, GetParam());
     for (const char* ns : {"shop", "desk"}) {
       Send(kube::Method::kPost, "/api/v1/namespaces",
            std::format(R"({{"metadata":{{"name":"{}"}}}})", ns));
@@ -129,23 +118,12 @@ class EipScope : public testing::TestWithParam<const char*> {
   kube::memory::Server server_{{.now = [this] { return executor_.WallNow(); },
                                 .random = [this] { return executor_.Random(); }}};
   LateTransport transport_{executor_, server_};
-  cloud::simulator::Cloud cloud_{{.vpc = {.until_visible = 5s, .releasing = 3s}}};
   cloud::simulator::Latency latency_{executor_, 1ms, 5ms};
-  cloud::simulator::Network network_{cloud_, executor_, latency_};
-  cloud::simulator::Transport to_cloud_{network_, executor_};
-  cloud::aliyun::FixedCredentials credentials_{
-      {.key_id = "id", .secret = "secret", .security_token = ""}};
-  cloud::aliyun::ApiClient api_{executor_,
-                                to_cloud_,
-                                credentials_,
-                                nullptr,
-                                {.endpoint = cloud::aliyun::VpcEndpoint("cn-hangzhou", false),
-                                 .version = std::string(cloud::aliyun::kVpcVersion),
-                                 .region = "cn-hangzhou"}};
-  cloud::aliyun::VpcClient vpc_{api_};
+  cloud::TestAccount account_{executor_, latency_, {.vpc = {.until_visible = 5s, .releasing = 3s}}};
+  cloud::simulator::Cloud& cloud_ = account_.cloud;
   runtime::Leadership leadership_{
       executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
-  System system_{executor_, transport_, leadership_, vpc_, {}};
+  System system_{executor_, transport_, leadership_, account_.vpc, {}};
 };
 
 INSTANTIATE_TEST_SUITE_P(OfTheCrd, EipScope, testing::Values("Cluster", "Namespaced"));

@@ -10,16 +10,11 @@
 #include <vector>
 
 #include "async/test_executor.h"
-#include "cloud/aliyun/api_client.h"
-#include "cloud/aliyun/credentials.h"
-#include "cloud/aliyun/vpc_client.h"
-#include "cloud/simulator/cloud.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/test_account.h"
 #include "kube/json.h"
 #include "kube/memory/local_transport.h"
-#include "kube/yaml.h"
-#include "reconcile/crds.h"
 #include "reconcile/eip/system.h"
+#include "reconcile/test_crds.h"
 
 namespace berth::eip {
 
@@ -87,21 +82,12 @@ class Unreliable : public kube::Transport {
 // The operator with its real client, on an API server in memory and a simulated cloud.
 class EipSystemTest : public testing::Test {
  protected:
-  static constexpr const char* kKeyId = "LTAI-of-the-test";
-  static constexpr const char* kSecret = "very-secret";
-
   explicit EipSystemTest(async::Duration until_visible = 5s)
-      : cloud_({.vpc = {.until_visible = until_visible, .releasing = 3s}}) {
-    GiveKey();
-    for (const std::string_view yaml : CustomResourceDefinitions()) {
-      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-           kube::YamlToJson(yaml)->to_string());
-    }
+      : account_(executor_, script_, {.vpc = {.until_visible = until_visible, .releasing = 3s}}) {
+    InstallCrds(server_);
     leadership_.Start();
     for (int i = 0; i < 60 && !system_.leading(); ++i) executor_.Advance(1s);
   }
-
-  void GiveKey() { cloud_.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"}); }
 
   kube::Response Send(kube::Method method, const std::string& path, const std::string& body = "",
                       const std::string& type = "application/json") {
@@ -199,23 +185,12 @@ class EipSystemTest : public testing::Test {
                                 .random = [this] { return executor_.Random(); }}};
   kube::memory::LocalTransport local_{executor_, server_};
   Unreliable transport_{local_, executor_};
-  cloud::simulator::Cloud cloud_;
   Script script_{executor_};
-  cloud::simulator::Network network_{cloud_, executor_, script_};
-  cloud::simulator::Transport to_cloud_{network_, executor_};
-  cloud::aliyun::FixedCredentials credentials_{
-      {.key_id = kKeyId, .secret = kSecret, .security_token = ""}};
-  cloud::aliyun::ApiClient api_{executor_,
-                                to_cloud_,
-                                credentials_,
-                                nullptr,
-                                {.endpoint = cloud::aliyun::VpcEndpoint("cn-hangzhou", false),
-                                 .version = std::string(cloud::aliyun::kVpcVersion),
-                                 .region = "cn-hangzhou"}};
-  cloud::aliyun::VpcClient vpc_{api_};
+  cloud::TestAccount account_;
+  cloud::simulator::Cloud& cloud_ = account_.cloud;
   runtime::Leadership leadership_{
       executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
-  System system_{executor_, transport_, leadership_, vpc_, {}};
+  System system_{executor_, transport_, leadership_, account_.vpc, {}};
 };
 
 }  // namespace berth::eip

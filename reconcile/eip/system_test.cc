@@ -286,11 +286,11 @@ TEST_F(EipSystemTest, AMissingPermissionOrQuotaIsNotBlamedOnTheSpec) {
   script_.on_call = nullptr;
   executor_.Advance(70s);
   EXPECT_THAT(Ready("other"), HasSubstr("True")) << "asked again every minute";
-  cloud_.keys().Revoke(kKeyId);
+  cloud_.keys().Revoke(account_.kKeyId);
   Create("third", "");
   executor_.Advance(30s);
   EXPECT_THAT(Ready("third"), HasSubstr("False SyncFailed"));
-  GiveKey();
+  account_.GiveKey();
   executor_.Advance(1min);
   EXPECT_THAT(Ready("third"), HasSubstr("True"));
 }

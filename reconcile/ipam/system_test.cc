@@ -13,8 +13,7 @@
 #include "async/test_executor.h"
 #include "kube/json.h"
 #include "kube/memory/local_transport.h"
-#include "kube/yaml.h"
-#include "reconcile/crds.h"
+#include "reconcile/test_crds.h"
 
 namespace berth::ipam {
 namespace {
@@ -39,10 +38,7 @@ struct Replica {
 class SystemTest : public testing::Test {
  protected:
   SystemTest() {
-    for (const std::string_view yaml : CustomResourceDefinitions()) {
-      Send(kube::Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-           kube::YamlToJson(yaml)->to_string());
-    }
+    InstallCrds(server_);
     Boot();
   }
 
