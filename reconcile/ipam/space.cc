@@ -419,9 +419,12 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   }
   Unbind(pool, subnet.cluster, owner, subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid));
   PoolState* state = Mutable(pool);
-  if (state && state->unplaced.contains(key) && state->unplaced[key].id.uid == subnet.id.uid) {
-    state->unplaced.erase(key);
-    Changed(pool, *state);
+  if (state) {
+    const auto waiting = state->unplaced.find(key);
+    if (waiting != state->unplaced.end() && waiting->second.id.uid == subnet.id.uid) {
+      state->unplaced.erase(waiting);
+      Changed(pool, *state);
+    }
   }
   if (!subnet.cidr) return;
   const Owner claim = Fingerprint(subnet.claim_uid);

@@ -68,7 +68,8 @@ class Space {
   void Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets);
 
   // Facts. O(log n) for a Subnet; for a pool O(pools of its namespace), and when its range or its
-  // exclusions have changed O(its holds).
+  // exclusions have changed O(its holds). A Subnet that goes costs as much as a pool for each child
+  // of its pool that waits for room.
   void PutPool(const Pool& pool);
   // What Assign gave out of it stays held for a pool of the name that may come.
   void RemovePool(const std::string& key);
