@@ -42,10 +42,11 @@ class SystemTest : public testing::Test {
     Boot();
   }
 
-  void Boot() {
+  void Boot() { BootThrough(transport_); }
+  void BootThrough(kube::Transport& transport) {
     replica_.reset();
     ++life_;
-    replica_ = std::make_unique<Replica>(executor_, transport_, std::format("life {}", life_));
+    replica_ = std::make_unique<Replica>(executor_, transport, std::format("life {}", life_));
     system_ = &replica_->system;
     for (int i = 0; i < 60 && !system_->leading(); ++i) executor_.Advance(1s);
     ASSERT_TRUE(system_->leading());
@@ -501,10 +502,8 @@ class LateTransport : public kube::Transport {
 };
 
 TEST_F(SystemTest, ABlockWhoseSubnetMayBeMadeAgainIsNotGivenToOthers) {
-  replica_.reset();
   LateTransport late(executor_, transport_);
-  replica_ = std::make_unique<Replica>(executor_, late, "late");
-  for (int i = 0; i < 60 && !replica_->system.leading(); ++i) executor_.Advance(1s);
+  BootThrough(late);
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   Claim("a", "p", 28);
   executor_.Advance(2s);
@@ -591,10 +590,8 @@ TEST_F(SystemTest, AClaimsBlockIsNotLostWhenItsPoolIsMadeAnew) {
 }
 
 TEST_F(SystemTest, ABlockUnderWayIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
-  replica_.reset();
   LateTransport late(executor_, transport_);
-  replica_ = std::make_unique<Replica>(executor_, late, "late");
-  for (int i = 0; i < 60 && !replica_->system.leading(); ++i) executor_.Advance(1s);
+  BootThrough(late);
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   executor_.Advance(10s);
   Claim("a", "p", 29);  // its Subnet is under way
@@ -633,10 +630,8 @@ class SilentTransport : public kube::Transport {
 };
 
 TEST_F(SystemTest, ABlockWhoseSubnetIsUnseenIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
-  replica_.reset();
   SilentTransport silent(transport_);
-  replica_ = std::make_unique<Replica>(executor_, silent, "silent");
-  for (int i = 0; i < 60 && !replica_->system.leading(); ++i) executor_.Advance(1s);
+  BootThrough(silent);
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   executor_.Advance(10s);
   silent.silent = true;
@@ -650,10 +645,8 @@ TEST_F(SystemTest, ABlockWhoseSubnetIsUnseenIsNotGivenToOthersWhenItsPoolIsMadeA
 }
 
 TEST_F(SystemTest, ABlockWhoseSubnetMayReturnIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
-  replica_.reset();
   LateTransport late(executor_, transport_);
-  replica_ = std::make_unique<Replica>(executor_, late, "late");
-  for (int i = 0; i < 60 && !replica_->system.leading(); ++i) executor_.Advance(1s);
+  BootThrough(late);
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   executor_.Advance(10s);
   Claim("a", "p", 29);
