@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "handlers/admission/judgement.h"
-#include "handlers/consult.h"
 #include "reconcile/eip/admission.h"
 
 namespace berth::admission {
@@ -44,8 +43,8 @@ Webhooks::Handler Validate(eip::Desk& desk) {
     if (request.operation == Operation::kUpdate) {
       if (auto read = eip::Proposal::From(request.old_object)) before = std::move(*read);
     }
-    Consult<Response>(
-        desk, home,
+    desk.AskWithDeadline(
+        home,
         [name = std::string(request.name), now = std::move(*now),
          before = std::move(before)](eip::System* system) {
           const eip::Knowledge known = KnownTo(system);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "handlers/admission/judgement.h"
-#include "handlers/consult.h"
 #include "reconcile/ipam/admission.h"
 
 namespace berth::admission {
@@ -49,11 +48,11 @@ bool PassesUnasked(const Request& request) {
   return request.object["metadata"]["deletionTimestamp"].exists() || ChangesNothing(request);
 }
 
+template <typename Judge>
 void Ask(ipam::Desk& desk, async::Executor& home, const kube::Resource& resource,
-         std::string_view name, std::function<ipam::Verdict(const ipam::Knowledge&)> judge,
-         Webhooks::Reply reply) {
-  Consult<Response>(
-      desk, home,
+         std::string_view name, Judge judge, Webhooks::Reply reply) {
+  desk.AskWithDeadline(
+      home,
       [&resource, name = std::string(name), judge = std::move(judge)](ipam::System* system) {
         const ipam::Knowledge known = KnownTo(system);
         Response response = ResponseOf(judge(known), resource, name);
@@ -138,8 +137,8 @@ Webhooks::Handler PrepareClaim(ipam::Desk& desk) {
     const bool has_annotations = annotations.is_object();
     const bool has_stamp = annotations[ipam::kStampAnnotation].exists();
     read->stamp.clear();
-    Consult<Response>(
-        desk, home,
+    desk.AskWithDeadline(
+        home,
         [given = std::move(*read), has_annotations, has_stamp,
          dry_run = request.dry_run](ipam::System* system) {
           Response response;
