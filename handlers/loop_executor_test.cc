@@ -73,18 +73,17 @@ TEST_F(LoopExecutorTest, ACancelledTimerKeepsNothing) {
 
 TEST_F(LoopExecutorTest, ASoonerTimerDoesNotWaitForALaterOne) {
   std::promise<void> ran;
-  const auto handles = OnLoop([&] {
+  std::vector<async::Handle> handles;
+  OnLoop([&] {
     auto& executor = LoopExecutor::OfThisThread();
-    auto handles = std::make_shared<std::vector<async::Handle>>();
-    handles->push_back(executor.RunAfter(1h, [] {}));
-    handles->push_back(executor.RunAfter(1ms, [&executor, &ran, handles = handles.get()] {
-      handles->push_back(executor.RunAfter(1ms, [&ran] { ran.set_value(); }));
-    }));
-    return handles;
+    handles.push_back(executor.RunAfter(1h, [] {}));
+    handles.push_back(executor.RunAfter(
+        1ms, [&] { handles.push_back(executor.RunAfter(1ms, [&] { ran.set_value(); })); }));
+    return 0;
   });
   EXPECT_EQ(ran.get_future().wait_for(20s), std::future_status::ready);
   OnLoop([&] {
-    handles->clear();
+    handles.clear();
     return 0;
   });
 }

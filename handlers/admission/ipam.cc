@@ -130,8 +130,17 @@ void DefaultPool(const Request& request, async::Executor&, Webhooks::Reply reply
 // The stamp annotation becomes this, whatever it was.
 void PutStamp(Response& response, const std::optional<std::string>& stamp, bool has_annotations,
               bool has_stamp) {
-  std::string path = "/metadata/annotations/";
-  for (const char c : ipam::kStampAnnotation) path += c == '/' ? "~1" : std::string(1, c);
+  static const std::string path = [] {
+    std::string pointer = "/metadata/annotations/";
+    for (const char c : ipam::kStampAnnotation) {
+      if (c == '/') {
+        pointer += "~1";
+      } else {
+        pointer += c;
+      }
+    }
+    return pointer;
+  }();
   if (!stamp) {
     if (has_stamp) response.Remove(path);
   } else if (has_annotations) {

@@ -223,6 +223,7 @@ TEST_F(IpamAtADistance, WhoWasGivenUpGetsNoBlock) {
 
 TEST_F(IpamAtADistance, AnAnswerThatComesTogetherWithTheDeadlineIsOne) {
   AskAboutAPool();
+  home_.RunUntilIdle();
   cluster_.executor.RunUntilIdle();
   home_.Advance(seconds(3));
   ASSERT_EQ(answers_.size(), 1);

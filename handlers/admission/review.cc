@@ -5,7 +5,6 @@
 
 #include <drogon/utils/Utilities.h>
 
-#include "kube/json_members.h"
 #include "log/escape.h"
 
 namespace berth::admission {
@@ -58,34 +57,32 @@ std::string_view Name(Operation operation) {
 }
 
 kube::Result<Request> Decode(kube::JsonView review) {
-  const auto [kind, api_version, in] = kube::Members(review, "kind", "apiVersion", "request");
-  if (kind.StringOr("") != "AdmissionReview" || api_version.StringOr("") != "admission.k8s.io/v1")
+  if (review["kind"].StringOr("") != "AdmissionReview" ||
+      review["apiVersion"].StringOr("") != "admission.k8s.io/v1") {
     return kube::Terminal("not an AdmissionReview of admission.k8s.io/v1");
+  }
+  const kube::JsonView in = review["request"];
   if (!in.is_object()) return kube::Terminal("the AdmissionReview has no request");
-  const auto [uid, operation_name, resource, object_kind, sub_resource, ns, name, user, dry_run,
-              object, old_object] =
-      kube::Members(in, "uid", "operation", "resource", "kind", "subResource", "namespace", "name",
-                    "userInfo", "dryRun", "object", "oldObject");
   Request request;
-  request.uid = uid.StringOr("");
+  request.uid = in["uid"].StringOr("");
   if (!IsUid(request.uid)) return kube::Terminal("request.uid is missing or malformed");
-  const auto operation = ParseOperation(operation_name.StringOr(""));
+  const auto operation = ParseOperation(in["operation"].StringOr(""));
   if (!operation)
     return kube::Terminal("request.operation is not one of CREATE, UPDATE, DELETE, CONNECT");
   request.operation = *operation;
+  const kube::JsonView resource = in["resource"];
   if (!resource.is_object()) return kube::Terminal("request.resource is missing");
-  const auto [group, version, plural] = kube::Members(resource, "group", "version", "resource");
-  request.group = group.StringOr("");
-  request.version = version.StringOr("");
-  request.resource = plural.StringOr("");
-  request.kind = object_kind["kind"].StringOr("");
-  request.sub_resource = sub_resource.StringOr("");
-  request.ns = ns.StringOr("");
-  request.name = name.StringOr("");
-  request.user = user["username"].StringOr("");
-  request.dry_run = dry_run.Bool().value_or(false);
-  request.object = ObjectOrAbsent(object);
-  request.old_object = ObjectOrAbsent(old_object);
+  request.group = resource["group"].StringOr("");
+  request.version = resource["version"].StringOr("");
+  request.resource = resource["resource"].StringOr("");
+  request.kind = in["kind"]["kind"].StringOr("");
+  request.sub_resource = in["subResource"].StringOr("");
+  request.ns = in["namespace"].StringOr("");
+  request.name = in["name"].StringOr("");
+  request.user = in["userInfo"]["username"].StringOr("");
+  request.dry_run = in["dryRun"].Bool().value_or(false);
+  request.object = ObjectOrAbsent(in["object"]);
+  request.old_object = ObjectOrAbsent(in["oldObject"]);
   if (!request.object.exists() && request.operation != Operation::kDelete) {
     return kube::Terminal("request.object is missing");
   }

@@ -18,8 +18,13 @@ std::string Sign(const Stamp& stamp, std::string_view key, std::string_view ns,
   unsigned size = 0;
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac.data(), &size);
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string hex;
-  for (const unsigned char byte : mac) hex += std::format("{:02x}", byte);
+  hex.reserve(2 * mac.size());
+  for (const unsigned char byte : mac) {
+    hex += kDigits[byte >> 4];
+    hex += kDigits[byte & 0xf];
+  }
   return hex;
 }
 

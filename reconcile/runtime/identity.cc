@@ -4,8 +4,6 @@
 #include <chrono>
 #include <format>
 
-#include "kube/json_members.h"
-
 namespace berth::runtime {
 namespace {
 
@@ -47,22 +45,20 @@ std::pair<std::string_view, std::string_view> SplitKey(std::string_view key) {
 }
 
 Identity Identity::From(kube::JsonView object, std::string_view our_finalizer) {
-  const auto [ns, name, uid, version, generation, created, deleted, finalizers] =
-      kube::Members(object["metadata"], "namespace", "name", "uid", "resourceVersion", "generation",
-                    "creationTimestamp", "deletionTimestamp", "finalizers");
-  Identity id{.ns = Text(ns),
-              .name = Text(name),
-              .uid = Text(uid),
-              .version = Text(version),
-              .generation = generation.Int().value_or(0),
-              .created = UnixSeconds(created.StringOr("")),
+  const kube::JsonView metadata = object["metadata"];
+  Identity id{.ns = Text(metadata["namespace"]),
+              .name = Text(metadata["name"]),
+              .uid = Text(metadata["uid"]),
+              .version = Text(metadata["resourceVersion"]),
+              .generation = metadata["generation"].Int().value_or(0),
+              .created = UnixSeconds(metadata["creationTimestamp"].StringOr("")),
               .deleting = 0,
               .finalizer = false,
               .other_finalizers = {}};
-  if (const auto since = deleted.String()) {
+  if (const auto since = metadata["deletionTimestamp"].String()) {
     id.deleting = std::max<std::int64_t>(UnixSeconds(*since), 1);
   }
-  finalizers.ForEachItem([&](kube::JsonView finalizer) {
+  metadata["finalizers"].ForEachItem([&](kube::JsonView finalizer) {
     if (finalizer.StringOr("") == our_finalizer) {
       id.finalizer = true;
     } else {
