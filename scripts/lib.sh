@@ -96,5 +96,7 @@ build() {
     step "configure ($preset)" cmake --preset "$preset" -S "$root"
     ln -sfn "build/$preset/compile_commands.json" "$root/compile_commands.json"  # for editors
   fi
-  step "build ($preset${*:+: $*})" cmake --build "$root/build/$preset" -j "$jobs" ${*:+--target "$@"}
+  local targets=$*
+  if [ $# -gt 3 ]; then targets="$# targets"; fi
+  step "build ($preset${targets:+: $targets})" cmake --build "$root/build/$preset" -j "$jobs" ${*:+--target "$@"}
 }
