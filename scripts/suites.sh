@@ -67,6 +67,8 @@ suites_of_modules() {
   suite simulate-eip "$root/build/release/simulate/simulate" eip --seeds 1000
   suite simulate-leadership "$root/build/release/simulate/simulate" leadership --seeds 1500
   suite layering-check "$root/scripts/check-layering-test"
+  suite hot-check "$root/bench/hot/check_test.py"
+  suite bench-report "$root/bench/report_test.py"
 }
 
 # wait_for_suites [BUT]: until all have ended, or all but the one of that name. False when one has failed.
