@@ -16,6 +16,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -204,7 +205,9 @@ class Server {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
-    bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
+    if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0) {
+      throw std::runtime_error("cannot bind to a port of 127.0.0.1");
+    }
     listen(listener_, 128);
     getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
     port_ = ntohs(address.sin_port);

@@ -39,7 +39,7 @@ inline LiveCollection::Draft Gadget(std::string ns, std::string name, int size, 
   draft.content["spec"] = Json::Object();
   draft.content["spec"]["size"] = size;
   draft.content["status"] = Json::Object();
-  draft.content["status"]["phase"] = std::move(phase);
+  draft.content["status"]["phase"] = phase;
   return draft;
 }
 

@@ -16,9 +16,13 @@ constexpr auto kUnseenFor = 30s;
 }  // namespace
 
 async::Duration SubnetReconciler::Made(const Subnet& subnet) {
-  const auto due = context_.executor.Now() + kUnseenFor;
-  unseen_.insert_or_assign(subnet.id.Key(), Unseen{subnet, due});
-  return kUnseenFor;
+  // The watch is past this version and the cache does not have the Subnet: it was deleted before
+  // the answer that tells of it arrived. No event will tell again, so the API server is asked now.
+  const bool passed =
+      !runtime::IsOlder(context_.caches.subnets.status().version, subnet.id.version);
+  const async::Duration wait = passed ? async::Duration::zero() : kUnseenFor;
+  unseen_.insert_or_assign(subnet.id.Key(), Unseen{subnet, context_.executor.Now() + wait});
+  return wait;
 }
 
 void SubnetReconciler::Seen(const Subnet& subnet) {

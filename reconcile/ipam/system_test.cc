@@ -471,15 +471,16 @@ TEST_F(SystemTest, AFirstStateThatWasAskedForBeforeTheElectionIsNotEnough) {
   EXPECT_EQ(Allocated("after"), "10.0.0.8/29");
 }
 
-// Keeps the first request for a Subnet on its way: its sender hears nothing, and it arrives when
-// the test says so.
+// Keeps the first request of its kind, for a Subnet unless said otherwise, on its way: its sender
+// hears nothing, and it arrives when the test says so.
 class LateTransport : public kube::Transport {
  public:
-  LateTransport(async::Executor& executor, kube::Transport& inner)
-      : executor_(executor), inner_(inner) {}
+  LateTransport(async::Executor& executor, kube::Transport& inner,
+                kube::Method method = kube::Method::kPost, std::string path = "/subnets?")
+      : executor_(executor), inner_(inner), method_(method), path_(std::move(path)) {}
 
   async::Handle Send(kube::Request request, Done done) override {
-    if (late_ || request.method != kube::Method::kPost || !request.path.contains("/subnets?")) {
+    if (late_ || request.method != method_ || !request.path.contains(path_)) {
       return inner_.Send(std::move(request), std::move(done));
     }
     late_ = std::move(request);
@@ -497,6 +498,8 @@ class LateTransport : public kube::Transport {
  private:
   async::Executor& executor_;
   kube::Transport& inner_;
+  const kube::Method method_;
+  const std::string path_;
   std::optional<kube::Request> late_;
   async::Handle arrived_;
 };
@@ -662,6 +665,63 @@ TEST_F(SystemTest, ABlockWhoseSubnetMayReturnIsNotGivenToOthersWhenItsPoolIsMade
   executor_.Advance(60s);  // not any more
   Claim("third", "p", 29);
   EXPECT_EQ(Allocated("third"), "10.0.0.0/29");
+}
+
+// Keeps the answer to the first read of a Subnet until it is let go.
+class LateAnswer : public kube::Transport {
+ public:
+  explicit LateAnswer(kube::Transport& inner) : inner_(inner) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    if (asked_ || request.method != kube::Method::kGet || !request.path.contains("/subnets/")) {
+      return inner_.Send(std::move(request), std::move(done));
+    }
+    asked_ = true;
+    return inner_.Send(std::move(request), [this, done = std::move(done)](auto answer) {
+      let_go_ = [done, answer = std::move(answer)] { done(answer); };
+    });
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    return inner_.Watch(std::move(request), std::move(stream));
+  }
+  bool asked() const { return asked_; }
+  void LetGo() { let_go_(); }
+
+ private:
+  kube::Transport& inner_;
+  bool asked_ = false;
+  std::function<void()> let_go_;
+};
+
+TEST_F(SystemTest, ASubnetThatWentWhileItWasReadIsNotCounted) {
+  LateAnswer late(transport_);
+  BootThrough(late);
+  Pool("p", "10.0.0.0/16");
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":20)");
+  ASSERT_EQ(PoolStatus("p")["allocatedCount"], 1);
+  Delete("subnetpoolclaims", "pc");
+  for (int i = 0; i < 90 && !late.asked(); ++i) executor_.Advance(1s);
+  ASSERT_TRUE(late.asked());
+  executor_.Advance(1s);
+  ASSERT_THAT(List("subnets"), testing::IsEmpty());
+  late.LetGo();
+  EXPECT_EQ(PoolStatus("p")["allocatedCount"], 0);
+}
+
+TEST_F(SystemTest, APoolStatusThatArrivesLateIsCorrected) {
+  Pool("p", "10.0.0.0/16");
+  ASSERT_EQ(PoolStatus("p")["allocatedCount"], 0);
+  LateTransport late(executor_, transport_, kube::Method::kPatch, "/subnetpools/p/status");
+  BootThrough(late);
+  Claim("c", "p", 24);
+  Delete("subnetclaims", "c");
+  ASSERT_EQ(PoolStatus("p")["allocatedCount"], 0);
+  const Json before = Get("subnetpools", "p");
+  late.Arrive();
+  EXPECT_EQ(PoolStatus("p")["allocatedCount"], 0);
+  EXPECT_NE(Get("subnetpools", "p")["metadata"]["resourceVersion"],
+            before["metadata"]["resourceVersion"])
+      << "the late write was refused";
 }
 
 TEST_F(SystemTest, ASubnetThatFindsNoRoomInThePoolItWaitedForFails) {
