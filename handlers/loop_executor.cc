@@ -23,9 +23,31 @@ LoopExecutor& LoopExecutor::OfThisThread() {
 void LoopExecutor::Post(async::Work work) { loop_->queueInLoop(Copyable(std::move(work))); }
 
 async::Handle LoopExecutor::RunAt(async::TimePoint when, async::Work work) {
-  const std::chrono::duration<double> delay = std::max(when - Now(), async::Duration::zero());
-  const auto timer = loop_->runAfter(delay.count(), Copyable(std::move(work)));
-  return async::Handle([loop = loop_, timer] { loop->invalidateTimer(timer); });
+  const TimerKey key{when, ++last_timer_};
+  timers_.emplace(key, std::move(work));
+  Arm();
+  return async::Handle([this, key] { timers_.erase(key); });
+}
+
+void LoopExecutor::Arm() {
+  if (timers_.empty()) return;
+  const async::TimePoint first = timers_.begin()->first.first;
+  if (armed_ && *armed_ <= first) return;
+  armed_ = first;
+  const std::chrono::duration<double> delay = std::max(first - Now(), async::Duration::zero());
+  loop_->runAfter(delay.count(), [this, first] { RunDue(first); });
+}
+
+void LoopExecutor::RunDue(async::TimePoint armed) {
+  if (armed_ == armed) armed_.reset();
+  // Only timers that are due already: one that sets another for now must not hold up the loop.
+  const TimerKey until{Now(), last_timer_};
+  while (!timers_.empty() && timers_.begin()->first <= until) {
+    async::Work work = std::move(timers_.begin()->second);
+    timers_.erase(timers_.begin());
+    work();
+  }
+  Arm();
 }
 
 }  // namespace berth

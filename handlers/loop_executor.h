@@ -1,6 +1,9 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "async/executor.h"
 
@@ -10,7 +13,9 @@ class EventLoop;
 
 namespace berth {
 
-// A Drogon event loop as an Executor, so that work that left its thread finds back.
+// A Drogon event loop as an Executor, so that work that left its thread finds back. Work posted on
+// the thread itself runs at the end of the same turn of the loop. A timer: O(log n), and as much to
+// cancel it.
 class LoopExecutor : public async::Executor {
  public:
   // Of the loop that the calling thread runs, for as long as the thread lives.
@@ -23,9 +28,18 @@ class LoopExecutor : public async::Executor {
   std::uint64_t Random() override { return random_(); }
 
  private:
+  using TimerKey = std::pair<async::TimePoint, std::uint64_t>;
+
   explicit LoopExecutor(trantor::EventLoop* loop) : loop_(loop) {}
+  void Arm();
+  void RunDue(async::TimePoint armed);
 
   trantor::EventLoop* const loop_;
+  // trantor keeps a cancelled timer until it falls due, so timers wait here: trantor has one that
+  // is due no later than the first of them.
+  std::map<TimerKey, async::Work> timers_;
+  std::uint64_t last_timer_ = 0;
+  std::optional<async::TimePoint> armed_;  // when trantor's falls due
   std::mt19937_64 random_{std::random_device{}()};
 };
 

@@ -4,11 +4,11 @@
 #include <trantor/net/EventLoopThread.h>
 
 #include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "async/event_loop.h"
-#include "handlers/consult.h"
 #include "reconcile/ipam/desk.h"
 
 namespace berth {
@@ -61,6 +61,34 @@ TEST_F(LoopExecutorTest, ATimerRunsUnlessItsHandleIsGone) {
   EXPECT_EQ(ran, (std::vector{1, 3}));
 }
 
+TEST_F(LoopExecutorTest, ACancelledTimerKeepsNothing) {
+  const auto kept = std::make_shared<int>();
+  OnLoop([&] {
+    const auto handle = LoopExecutor::OfThisThread().RunAfter(1h, [kept] {});
+    EXPECT_EQ(kept.use_count(), 2);
+    return 0;
+  });
+  EXPECT_EQ(kept.use_count(), 1);
+}
+
+TEST_F(LoopExecutorTest, ASoonerTimerDoesNotWaitForALaterOne) {
+  std::promise<void> ran;
+  const auto handles = OnLoop([&] {
+    auto& executor = LoopExecutor::OfThisThread();
+    auto handles = std::make_shared<std::vector<async::Handle>>();
+    handles->push_back(executor.RunAfter(1h, [] {}));
+    handles->push_back(executor.RunAfter(1ms, [&executor, &ran, handles = handles.get()] {
+      handles->push_back(executor.RunAfter(1ms, [&ran] { ran.set_value(); }));
+    }));
+    return handles;
+  });
+  EXPECT_EQ(ran.get_future().wait_for(20s), std::future_status::ready);
+  OnLoop([&] {
+    handles->clear();
+    return 0;
+  });
+}
+
 // Between real threads, many at once; each is answered once and where it was asked.
 TEST_F(LoopExecutorTest, AnInquiryIsAnsweredAtHome) {
   constexpr int kInquiries = 1000;
@@ -71,9 +99,8 @@ TEST_F(LoopExecutorTest, AnInquiryIsAnsweredAtHome) {
   int answered = 0;
   OnLoop([&] {
     for (int i = 0; i < kInquiries; ++i) {
-      Consult<std::thread::id>(
-          desk, LoopExecutor::OfThisThread(),
-          [](ipam::System*) { return std::this_thread::get_id(); },
+      desk.AskWithDeadline(
+          LoopExecutor::OfThisThread(), [](ipam::System*) { return std::this_thread::get_id(); },
           [&](std::thread::id asked) {
             EXPECT_NE(asked, home);
             EXPECT_EQ(std::this_thread::get_id(), home);

@@ -1,5 +1,6 @@
 #include "log/escape.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 
@@ -29,6 +30,12 @@ std::size_t SequenceLength(std::string_view text) {
     if (!IsContinuation(at(i))) return 0;
   }
   return length;
+}
+
+// How many characters at the start stand for themselves.
+std::size_t PlainPrefix(std::string_view text) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
+  return static_cast<std::size_t>(std::ranges::find_if_not(text, is_plain) - text.begin());
 }
 
 void AppendCodeUnit(std::string& out, unsigned unit) {
@@ -70,6 +77,11 @@ void AppendAscii(std::string& out, char c) {
 void AppendEscaped(std::string& out, std::string_view text) {
   out.reserve(out.size() + text.size());
   while (!text.empty()) {
+    // Most text is plain: it goes in one piece.
+    const std::size_t plain = PlainPrefix(text);
+    out.append(text.substr(0, plain));
+    text.remove_prefix(plain);
+    if (text.empty()) return;
     const std::size_t length = SequenceLength(text);
     if (length == 1) {
       AppendAscii(out, text[0]);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <trantor/net/EventLoop.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,8 @@ struct ReceiveCallback : trantor::TcpConnection {
     return connection.get()->*(&ReceiveCallback::recvMsgCallback_);
   }
 };
+
+constexpr std::chrono::steady_clock::time_point kNoDeadline{};
 
 struct Handshake {
   int fd;
@@ -88,7 +91,9 @@ std::string StatusReason(int code) {
 struct ConnectionGuard::State : std::enable_shared_from_this<State> {
   RequestFramer framer;
   trantor::RecvMessageCallback to_drogon;
-  trantor::TimerId deadline = 0;
+  std::chrono::steady_clock::time_point deadline =
+      kNoDeadline;  // of a request that is half received
+  bool has_timer = false;
   std::size_t held = 0;
   bool refused = false;
   std::atomic<std::size_t>* total;
@@ -170,12 +175,29 @@ void ConnectionGuard::Hold(State& state, std::size_t bytes) {
 }
 
 void ConnectionGuard::StartDeadline(State& state, const TcpConnectionPtr& connection) {
-  if (state.deadline != 0) return;
-  state.deadline = connection->getLoop()->runAfter(
-      limits_.request, [this, weak = std::weak_ptr(connection), guarded = state.weak_from_this()] {
+  if (state.deadline == kNoDeadline) {
+    state.deadline = std::chrono::steady_clock::now() + limits_.request;
+  }
+  if (!std::exchange(state.has_timer, true)) SetTimer(state, connection);
+}
+
+// One timer serves all requests of a connection: trantor keeps a cancelled one until it falls due,
+// and there would be one for every request that came in pieces.
+void ConnectionGuard::SetTimer(State& state, const TcpConnectionPtr& connection) {
+  const std::chrono::duration<double> left = state.deadline - std::chrono::steady_clock::now();
+  connection->getLoop()->runAfter(
+      std::max(left.count(), 0.0),
+      [this, weak = std::weak_ptr(connection), guarded = state.weak_from_this()] {
         const auto slow = weak.lock();
         const auto still = guarded.lock();
-        if (slow && still) Refuse(*still, slow, 408, "the request did not arrive in time");
+        if (!slow || !still) return;
+        if (still->deadline == kNoDeadline) {
+          still->has_timer = false;
+        } else if (still->deadline > std::chrono::steady_clock::now()) {
+          SetTimer(*still, slow);
+        } else {
+          Refuse(*still, slow, 408, "the request did not arrive in time");
+        }
       });
 }
 
@@ -196,8 +218,7 @@ void ConnectionGuard::OnBytes(State& state, const TcpConnectionPtr& connection,
           Refuse(state, connection, 429, "too much is being received at once");
         return;
       case RequestFramer::Verdict::kComplete: {
-        if (state.deadline != 0)
-          connection->getLoop()->invalidateTimer(std::exchange(state.deadline, 0));
+        state.deadline = kNoDeadline;
         Hold(state, 0);
         PassOn(state, connection, input);
         if (input->readableBytes() == 0) return;

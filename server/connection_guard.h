@@ -43,6 +43,7 @@ class ConnectionGuard {
   void Refuse(State& state, const trantor::TcpConnectionPtr& connection, int code,
               std::string_view why);
   void StartDeadline(State& state, const trantor::TcpConnectionPtr& connection);
+  void SetTimer(State& state, const trantor::TcpConnectionPtr& connection);
   void Hold(State& state, std::size_t bytes);
 
   const Limits limits_;

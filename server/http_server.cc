@@ -35,13 +35,19 @@ void TakeOverDrogonLog() {
 // must not.
 class InFlight {
  public:
-  explicit InFlight(std::atomic<std::size_t>& count) : count_(count) { ++count_; }
+  InFlight(std::atomic<std::size_t>& count, http::Callback callback)
+      : count_(count), callback_(std::move(callback)) {
+    ++count_;
+  }
   ~InFlight() { --count_; }
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
+  void Answer(const drogon::HttpResponsePtr& response) const { callback_(response); }
+
  private:
   std::atomic<std::size_t>& count_;
+  const http::Callback callback_;
 };
 
 }  // namespace
@@ -144,15 +150,15 @@ void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback 
     shed_.Increment();
     return callback(http::Respond(kube::TooManyRequests(kRetrySoon)));
   }
+  const auto pending = std::make_shared<InFlight>(in_flight_, std::move(callback));
   // The boundary where a library's exceptions end: nothing of ours throws.
   try {
-    listener->handler(request,
-                      [callback, token = std::make_shared<InFlight>(in_flight_)](
-                          const drogon::HttpResponsePtr& response) { callback(response); });
+    listener->handler(
+        request, [pending](const drogon::HttpResponsePtr& response) { pending->Answer(response); });
   } catch (const std::exception& error) {
     log::Error("a handler failed",
                {{"listener", listener->name}, {"path", request->path()}, {"error", error.what()}});
-    callback(http::Respond(kube::InternalError("the request could not be handled")));
+    pending->Answer(http::Respond(kube::InternalError("the request could not be handled")));
   }
 }
 

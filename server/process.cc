@@ -1,9 +1,15 @@
 #include "server/process.h"
 
+#include <link.h>
+#include <malloc.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "log/log.h"
 
@@ -48,6 +54,23 @@ void AwaitSignal() {
   int signal = 0;
   sigwait(&signals, &signal);
   log::Info("shutting down", {{"signal", strsignal(signal)}});
+}
+
+void ReleaseStartupMemory() {
+  malloc_trim(0);
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void*) {
+        const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+        for (const auto& segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+          // A segment that may be written has relocated pages: these are nowhere else.
+          if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) continue;
+          const std::uintptr_t begin = (object->dlpi_addr + segment.p_vaddr) / page * page;
+          const std::uintptr_t end = object->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+          madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+        }
+        return 0;
+      },
+      nullptr);
 }
 
 int CannotStart(const kube::Error& error) {

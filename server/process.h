@@ -17,4 +17,10 @@ void AwaitSignal();
 // Says why, and gives the exit status.
 int CannotStart(const kube::Error& error);
 
+// Gives memory back that only the start needed: free pages of the heap, and resident pages of the
+// program and its libraries that were never written, of which most are symbols and code that will
+// not be used again. A page that is used again comes back from the page cache, by a minor fault.
+// Once, when all has been started. From any thread.
+void ReleaseStartupMemory();
+
 }  // namespace berth::server

@@ -413,6 +413,7 @@ void Server::Live() {
         {{"listener", listener.name}, {"address", options_.bind_address}, {"port", listener.port}});
   }
   control_thread_.Run([this] { StartControl(); });
+  ReleaseStartupMemory();
   WaitForSignalAndDrain();
 }
 

@@ -119,6 +119,22 @@ TEST_F(SlowClient, IdleKeepAliveConnectionOutlivesTheRequestTimeout) {
   ExpectStatus(client.Exchange(Post(kValidate, "{}")), 400);
 }
 
+TEST_F(SlowClient, EachRequestOfAConnectionHasItsOwnDeadline) {
+  Start({{"request-timeout", "1s"}});
+  TlsClient client = Webhook();
+  const std::string request = Post(kValidate, "{}", {kJsonBody[0], "Expect: 100-continue"});
+  const std::string head = request.substr(0, request.size() - 2);
+  ASSERT_TRUE(client.Send(head));
+  EXPECT_EQ(Code(client.ReadResponse()), 100);
+  ASSERT_TRUE(client.Send("{}"));
+  ExpectStatus(client.ReadResponse(), 400);
+  EXPECT_FALSE(client.Readable(2s)) << "the first request's deadline is over with it";
+  ASSERT_TRUE(client.Send(head));
+  EXPECT_EQ(Code(client.ReadResponse()), 100);
+  ExpectStatus(client.ReadResponse(), 408);
+  EXPECT_TRUE(client.Closed());
+}
+
 TEST_F(Wire, UpgradeIsRefused) {
   Start();
   for (const char* protocol : {"websocket", "SPDY/3.1", "h2c"}) {

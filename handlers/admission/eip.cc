@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "handlers/admission/judgement.h"
-#include "handlers/consult.h"
 #include "reconcile/eip/admission.h"
 
 namespace berth::admission {
@@ -44,17 +43,21 @@ Webhooks::Handler Validate(eip::Desk& desk) {
     if (request.operation == Operation::kUpdate) {
       if (auto read = eip::Proposal::From(request.old_object)) before = std::move(*read);
     }
-    Consult<Response>(
-        desk, home,
-        [name = std::string(request.name), now = std::move(*now),
-         before = std::move(before)](eip::System* system) {
+    struct Judged {
+      eip::Verdict verdict;
+      bool alone;  // nothing was known of other objects
+    };
+    desk.AskWithDeadline(
+        home,
+        [now = std::move(*now), before = std::move(before)](eip::System* system) {
           const eip::Knowledge known = KnownTo(system);
-          Response response =
-              ResponseOf(eip::JudgeEip(now, before ? &*before : nullptr, known), eip::kEips, name);
-          if (!known.holder_of) response.Warn(kNotReady);
-          return response;
+          return Judged{eip::JudgeEip(now, before ? &*before : nullptr, known), !known.holder_of};
         },
-        std::move(reply));
+        [name = std::string(request.name), reply = std::move(reply)](Judged judged) mutable {
+          Response response = ResponseOf(std::move(judged.verdict), eip::kEips, name);
+          if (judged.alone) response.Warn(kNotReady);
+          reply(std::move(response));
+        });
   };
 }
 

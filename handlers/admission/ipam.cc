@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "handlers/admission/judgement.h"
-#include "handlers/consult.h"
 #include "reconcile/ipam/admission.h"
 
 namespace berth::admission {
@@ -49,19 +48,33 @@ bool PassesUnasked(const Request& request) {
   return request.object["metadata"]["deletionTimestamp"].exists() || ChangesNothing(request);
 }
 
+// Only the verdict is made on the control thread: what one thread allocates and another frees is
+// dear, and an allowed object's verdict allocates nothing.
+template <typename Judge>
 void Ask(ipam::Desk& desk, async::Executor& home, const kube::Resource& resource,
-         std::string_view name, std::function<ipam::Verdict(const ipam::Knowledge&)> judge,
-         Webhooks::Reply reply) {
-  Consult<Response>(
-      desk, home,
-      [&resource, name = std::string(name), judge = std::move(judge)](ipam::System* system) {
+         std::string_view name, Judge judge, Webhooks::Reply reply) {
+  struct Judged {
+    ipam::Verdict verdict;
+    bool alone;  // nothing was known of other objects
+  };
+  desk.AskWithDeadline(
+      home,
+      [judge = std::move(judge)](ipam::System* system) {
         const ipam::Knowledge known = KnownTo(system);
-        Response response = ResponseOf(judge(known), resource, name);
-        if (!known.space) response.Warn(kNotReady);
-        return response;
+        return Judged{judge(known), !known.space};
       },
-      std::move(reply));
+      [&resource, name = std::string(name), reply = std::move(reply)](Judged judged) mutable {
+        Response response = ResponseOf(std::move(judged.verdict), resource, name);
+        if (judged.alone) response.Warn(kNotReady);
+        reply(std::move(response));
+      });
 }
+
+template <typename T>
+struct Change {
+  T now;
+  std::optional<T> before;  // none when it is created
+};
 
 // Handles creations and updates of a T.
 template <typename T>
@@ -73,15 +86,15 @@ Webhooks::Handler Validate(ipam::Desk& desk, const kube::Resource& resource,
     if (PassesUnasked(request)) return reply(Response::Allow());
     auto now = Read<T>(request, request.object);
     if (!now) return reply(Unreadable(now.error()));
-    std::optional<T> before;
+    auto change = std::make_unique<Change<T>>(std::move(*now));
     if (request.operation == Operation::kUpdate) {
       // One that cannot be read has no mistakes to keep, and nothing that must stay as it was.
-      if (auto read = Read<T>(request, request.old_object)) before = std::move(*read);
+      if (auto read = Read<T>(request, request.old_object)) change->before = std::move(*read);
     }
     Ask(
         desk, home, resource, request.name,
-        [judge, now = std::move(*now), before = std::move(before)](const ipam::Knowledge& known) {
-          return judge(now, before ? &*before : nullptr, known);
+        [judge, change = std::move(change)](const ipam::Knowledge& known) {
+          return judge(change->now, change->before ? &*change->before : nullptr, known);
         },
         std::move(reply));
   };
@@ -130,6 +143,12 @@ void PutStamp(Response& response, const std::optional<std::string>& stamp, bool 
   }
 }
 
+// What a claim gets on creation.
+struct Prepared {
+  std::optional<int> size;
+  std::optional<std::string> stamp;
+};
+
 Webhooks::Handler PrepareClaim(ipam::Desk& desk) {
   return [&desk](const Request& request, async::Executor& home, Webhooks::Reply reply) {
     auto read = Read<ipam::Claim>(request, request.object);
@@ -138,25 +157,27 @@ Webhooks::Handler PrepareClaim(ipam::Desk& desk) {
     const bool has_annotations = annotations.is_object();
     const bool has_stamp = annotations[ipam::kStampAnnotation].exists();
     read->stamp.clear();
-    Consult<Response>(
-        desk, home,
-        [given = std::move(*read), has_annotations, has_stamp,
+    desk.AskWithDeadline(
+        home,
+        [given = std::make_unique<const ipam::Claim>(std::move(*read)),
          dry_run = request.dry_run](ipam::System* system) {
-          Response response;
-          ipam::Claim claim = given;
+          Prepared prepared;
           const ipam::Knowledge known = KnownTo(system);
-          if (const auto size = ipam::DefaultBlockSize(claim, known)) {
-            response.Add("/spec/blockSize", *size);
-            claim.block_size = size;
-          }
-          std::optional<std::string> stamp;
+          prepared.size = ipam::DefaultBlockSize(*given, known);
           // What will not be stored needs no block.
-          if (known.space && !dry_run && ipam::JudgeClaim(claim, nullptr, known).allowed())
-            stamp = system->Stamp(claim);
-          PutStamp(response, stamp, has_annotations, has_stamp);
-          return response;
+          if (!known.space || dry_run) return prepared;
+          ipam::Claim claim = *given;
+          if (prepared.size) claim.block_size = prepared.size;
+          if (ipam::JudgeClaim(claim, nullptr, known).allowed())
+            prepared.stamp = system->Stamp(claim);
+          return prepared;
         },
-        std::move(reply));
+        [has_annotations, has_stamp, reply = std::move(reply)](const Prepared& prepared) mutable {
+          Response response;
+          if (prepared.size) response.Add("/spec/blockSize", *prepared.size);
+          PutStamp(response, prepared.stamp, has_annotations, has_stamp);
+          reply(std::move(response));
+        });
   };
 }
 

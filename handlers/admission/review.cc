@@ -5,6 +5,9 @@
 
 #include <drogon/utils/Utilities.h>
 
+#include "kube/json_members.h"
+#include "log/escape.h"
+
 namespace berth::admission {
 namespace {
 
@@ -28,6 +31,12 @@ bool IsUid(std::string_view text) {
   });
 }
 
+void AppendQuoted(std::string& out, std::string_view text) {
+  out += '"';
+  log::AppendEscaped(out, text);
+  out += '"';
+}
+
 kube::JsonView ObjectOrAbsent(kube::JsonView view) {
   return view.is_object() ? view : kube::JsonView();
 }
@@ -49,32 +58,34 @@ std::string_view Name(Operation operation) {
 }
 
 kube::Result<Request> Decode(kube::JsonView review) {
-  if (review["kind"].StringOr("") != "AdmissionReview" ||
-      review["apiVersion"].StringOr("") != "admission.k8s.io/v1") {
+  const auto [kind, api_version, in] = kube::Members(review, "kind", "apiVersion", "request");
+  if (kind.StringOr("") != "AdmissionReview" || api_version.StringOr("") != "admission.k8s.io/v1")
     return kube::Terminal("not an AdmissionReview of admission.k8s.io/v1");
-  }
-  const kube::JsonView in = review["request"];
   if (!in.is_object()) return kube::Terminal("the AdmissionReview has no request");
+  const auto [uid, operation_name, resource, object_kind, sub_resource, ns, name, user, dry_run,
+              object, old_object] =
+      kube::Members(in, "uid", "operation", "resource", "kind", "subResource", "namespace", "name",
+                    "userInfo", "dryRun", "object", "oldObject");
   Request request;
-  request.uid = in["uid"].StringOr("");
+  request.uid = uid.StringOr("");
   if (!IsUid(request.uid)) return kube::Terminal("request.uid is missing or malformed");
-  const auto operation = ParseOperation(in["operation"].StringOr(""));
+  const auto operation = ParseOperation(operation_name.StringOr(""));
   if (!operation)
     return kube::Terminal("request.operation is not one of CREATE, UPDATE, DELETE, CONNECT");
   request.operation = *operation;
-  const kube::JsonView resource = in["resource"];
   if (!resource.is_object()) return kube::Terminal("request.resource is missing");
-  request.group = resource["group"].StringOr("");
-  request.version = resource["version"].StringOr("");
-  request.resource = resource["resource"].StringOr("");
-  request.kind = in["kind"]["kind"].StringOr("");
-  request.sub_resource = in["subResource"].StringOr("");
-  request.ns = in["namespace"].StringOr("");
-  request.name = in["name"].StringOr("");
-  request.user = in["userInfo"]["username"].StringOr("");
-  request.dry_run = in["dryRun"].Bool().value_or(false);
-  request.object = ObjectOrAbsent(in["object"]);
-  request.old_object = ObjectOrAbsent(in["oldObject"]);
+  const auto [group, version, plural] = kube::Members(resource, "group", "version", "resource");
+  request.group = group.StringOr("");
+  request.version = version.StringOr("");
+  request.resource = plural.StringOr("");
+  request.kind = object_kind["kind"].StringOr("");
+  request.sub_resource = sub_resource.StringOr("");
+  request.ns = ns.StringOr("");
+  request.name = name.StringOr("");
+  request.user = user["username"].StringOr("");
+  request.dry_run = dry_run.Bool().value_or(false);
+  request.object = ObjectOrAbsent(object);
+  request.old_object = ObjectOrAbsent(old_object);
   if (!request.object.exists() && request.operation != Operation::kDelete) {
     return kube::Terminal("request.object is missing");
   }
@@ -89,26 +100,26 @@ Response Response::Deny(kube::Status status) {
 }
 
 Response& Response::Add(const std::string& path, Json value) {
-  Json operation;
-  operation["op"] = "add";
-  operation["path"] = path;
-  operation["value"] = std::move(value);
-  patch_.push_back(std::move(operation));
+  Patch("add", path, &value);
   return *this;
 }
 
 Response& Response::Replace(const std::string& path, Json value) {
-  Add(path, std::move(value));
-  patch_[patch_.size() - 1]["op"] = "replace";
+  Patch("replace", path, &value);
   return *this;
 }
 
 Response& Response::Remove(const std::string& path) {
-  Json operation;
-  operation["op"] = "remove";
-  operation["path"] = path;
-  patch_.push_back(std::move(operation));
+  Patch("remove", path, nullptr);
   return *this;
+}
+
+void Response::Patch(std::string_view operation, std::string_view path, const Json* value) {
+  if (!patch_.empty()) patch_ += ',';
+  patch_.append(R"({"op":")").append(operation).append(R"(","path":)");
+  AppendQuoted(patch_, path);
+  if (value) patch_.append(R"(,"value":)").append(value->to_string());
+  patch_ += '}';
 }
 
 Response& Response::Warn(std::string_view text) {
@@ -137,14 +148,26 @@ std::string Response::ToJson(std::string_view uid) const {
   if (!allowed_) out.append(R"(,"status":)").append(kube::ToJson(status_));
   if (allowed_ && !patch_.empty()) {
     out.append(R"(,"patchType":"JSONPatch","patch":")")
-        .append(drogon::utils::base64Encode(patch_.to_string()))
+        .append(drogon::utils::base64Encode("[" + patch_ + "]"))
         .append("\"");
   }
-  if (!warnings_.empty()) out.append(R"(,"warnings":)").append(Json(warnings_).to_string());
+  if (!warnings_.empty()) {
+    out.append(R"(,"warnings":[)");
+    for (const std::string& warning : warnings_) {
+      if (&warning != &warnings_.front()) out += ',';
+      AppendQuoted(out, warning);
+    }
+    out += ']';
+  }
   if (!audit_.empty()) {
-    Json annotations;
-    for (const auto& [key, value] : audit_) annotations[key] = value;
-    out.append(R"(,"auditAnnotations":)").append(annotations.to_string());
+    out.append(R"(,"auditAnnotations":{)");
+    for (const auto& annotation : audit_) {
+      if (&annotation != &audit_.front()) out += ',';
+      AppendQuoted(out, annotation.first);
+      out += ':';
+      AppendQuoted(out, annotation.second);
+    }
+    out += '}';
   }
   return out.append("}}");
 }

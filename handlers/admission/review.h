@@ -59,9 +59,11 @@ class Response {
   std::string ToJson(std::string_view uid) const;
 
  private:
+  void Patch(std::string_view operation, std::string_view path, const Json* value);
+
   bool allowed_ = true;
   kube::Status status_;
-  Json patch_ = Json::Array();
+  std::string patch_;  // the operations, as JSON without the brackets
   std::vector<std::string> warnings_;
   std::size_t warning_bytes_ = 0;
   std::vector<std::pair<std::string, std::string>> audit_;

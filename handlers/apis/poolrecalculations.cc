@@ -1,6 +1,5 @@
 #include "handlers/apis/poolrecalculations.h"
 
-#include "handlers/consult.h"
 #include "reconcile/ipam/objects.h"
 
 namespace berth::apis {
@@ -58,8 +57,8 @@ void PoolRecalculation::Create(const Call& call, async::Executor& home, Answer a
         type_.kind, kGroup, call.object["metadata"]["name"].StringOr(""),
         {{"FieldValueRequired", "Required value: the name of a SubnetPool of the namespace",
           "spec.pool"}})));
-  Consult<Answered>(
-      desk_, home,
+  desk_.AskWithDeadline(
+      home,
       [ns = call.ns, pool = std::move(pool),
        dry_run = call.dry_run](ipam::System* system) -> Answered {
         if (!system || !system->synced() || !system->leading()) return std::unexpected(NotNow());

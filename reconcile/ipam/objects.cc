@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "kube/json_members.h"
 #include "log/format.h"
 
 namespace berth::ipam {
@@ -38,26 +39,28 @@ std::string Shortened(std::string name) {
 }  // namespace
 
 kube::Result<Pool> Pool::From(kube::JsonView object) {
-  const kube::JsonView spec = object["spec"];
-  const kube::JsonView metadata = object["metadata"];
-  Pool pool{
-      .id = Identity::From(object, kFinalizer),
-      .cidr = Text(spec["cidr"]),
-      .parent = Text(spec["parentRef"]),
-      .strategy = Text(spec["strategy"]),
-      .default_block = Prefix(spec["defaultBlockSize"]),
-      .min_block = Prefix(spec["minBlockSize"]),
-      .max_block = Prefix(spec["maxBlockSize"]),
-      .excluded = {},
-      .pre_allocations = {},
-      .grace_seconds = std::max<std::int64_t>(spec["reuseGracePeriodSeconds"].Int().value_or(0), 0),
-      .allow_delete = IsTrue(metadata["annotations"][kAllowDeleteAnnotation]),
-      .owner_uid = Text(OwnerOf(object, kPoolClaims.kind)["uid"]),
-      .status = object["status"].ToJson()};
-  if (pool.parent.empty()) pool.parent = Text(metadata["labels"][kParentLabel]);
-  spec["excludedRanges"].ForEachItem(
-      [&](kube::JsonView range) { pool.excluded.push_back(Text(range)); });
-  spec["preAllocations"].ForEach([&](std::string_view claim, kube::JsonView block) {
+  const auto [metadata, spec, status] = kube::Members(object, "metadata", "spec", "status");
+  const auto [annotations, labels] = kube::Members(metadata, "annotations", "labels");
+  const auto [cidr, parent, strategy, default_block, min_block, max_block, excluded,
+              pre_allocations, grace] =
+      kube::Members(spec, "cidr", "parentRef", "strategy", "defaultBlockSize", "minBlockSize",
+                    "maxBlockSize", "excludedRanges", "preAllocations", "reuseGracePeriodSeconds");
+  Pool pool{.id = Identity::From(object, kFinalizer),
+            .cidr = Text(cidr),
+            .parent = Text(parent),
+            .strategy = Text(strategy),
+            .default_block = Prefix(default_block),
+            .min_block = Prefix(min_block),
+            .max_block = Prefix(max_block),
+            .excluded = {},
+            .pre_allocations = {},
+            .grace_seconds = std::max<std::int64_t>(grace.Int().value_or(0), 0),
+            .allow_delete = IsTrue(annotations[kAllowDeleteAnnotation]),
+            .owner_uid = Text(OwnerOf(object, kPoolClaims.kind)["uid"]),
+            .status = status.ToJson()};
+  if (pool.parent.empty()) pool.parent = Text(labels[kParentLabel]);
+  excluded.ForEachItem([&](kube::JsonView range) { pool.excluded.push_back(Text(range)); });
+  pre_allocations.ForEach([&](std::string_view claim, kube::JsonView block) {
     pool.pre_allocations.emplace(claim, Text(block));
   });
   return pool;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "kube/json_members.h"
 #include "log/format.h"
 
 namespace berth::runtime {
@@ -11,20 +12,25 @@ namespace {
 
 std::string Text(kube::JsonView view) { return std::string(view.StringOr("")); }
 
-// Of "2026-01-02T03:04:05Z"; 0 when it is none.
+// Of "2026-01-02T03:04:05Z"; 0 when it is none. Every object of a review or a watch has one.
 std::int64_t UnixSeconds(std::string_view time) {
-  int year = 0;
-  unsigned month = 0;
-  unsigned day = 0;
-  int hour = 0;
-  int minute = 0;
-  int second = 0;
-  // NOLINTNEXTLINE(cert-err34-c): the count says whether all were numbers
-  if (std::sscanf(std::string(time).c_str(), "%d-%u-%uT%d:%d:%d", &year, &month, &day, &hour,
-                  &minute, &second) != 6) {
-    return 0;
+  constexpr std::string_view kForm = "0000-00-00T00:00:00";
+  if (time.size() < kForm.size()) return 0;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    const bool is_digit = time[i] >= '0' && time[i] <= '9';
+    if (kForm[i] == '0' ? !is_digit : time[i] != kForm[i]) return 0;
   }
-  const std::chrono::sys_days date = std::chrono::year(year) / std::chrono::month(month) / day;
+  const auto number = [time](std::size_t first, std::size_t digits) {
+    int value = 0;
+    for (const char c : time.substr(first, digits)) value = value * 10 + (c - '0');
+    return value;
+  };
+  const int hour = number(11, 2);
+  const int minute = number(14, 2);
+  const int second = number(17, 2);
+  const std::chrono::sys_days date = std::chrono::year(number(0, 4)) /
+                                     std::chrono::month(static_cast<unsigned>(number(5, 2))) /
+                                     std::chrono::day(static_cast<unsigned>(number(8, 2)));
   return std::chrono::duration_cast<std::chrono::seconds>(date.time_since_epoch()).count() +
          hour * 3600 + minute * 60 + second;
 }
@@ -42,20 +48,22 @@ std::pair<std::string_view, std::string_view> SplitKey(std::string_view key) {
 }
 
 Identity Identity::From(kube::JsonView object, std::string_view our_finalizer) {
-  const kube::JsonView metadata = object["metadata"];
-  Identity id{.ns = Text(metadata["namespace"]),
-              .name = Text(metadata["name"]),
-              .uid = Text(metadata["uid"]),
-              .version = Text(metadata["resourceVersion"]),
-              .generation = metadata["generation"].Int().value_or(0),
-              .created = UnixSeconds(metadata["creationTimestamp"].StringOr("")),
+  const auto [ns, name, uid, version, generation, created, deleted, finalizers] =
+      kube::Members(object["metadata"], "namespace", "name", "uid", "resourceVersion", "generation",
+                    "creationTimestamp", "deletionTimestamp", "finalizers");
+  Identity id{.ns = Text(ns),
+              .name = Text(name),
+              .uid = Text(uid),
+              .version = Text(version),
+              .generation = generation.Int().value_or(0),
+              .created = UnixSeconds(created.StringOr("")),
               .deleting = 0,
               .finalizer = false,
               .other_finalizers = {}};
-  if (const auto since = metadata["deletionTimestamp"].String()) {
+  if (const auto since = deleted.String()) {
     id.deleting = std::max<std::int64_t>(UnixSeconds(*since), 1);
   }
-  metadata["finalizers"].ForEachItem([&](kube::JsonView finalizer) {
+  finalizers.ForEachItem([&](kube::JsonView finalizer) {
     if (finalizer.StringOr("") == our_finalizer) {
       id.finalizer = true;
     } else {
