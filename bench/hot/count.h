@@ -10,8 +10,8 @@
 namespace berth::hot {
 
 // Runs `round` twice: once so that caches and pools are warm, and once counted. A round is
-// `operations` operations and does the same each time it is called. bench/hot/check divides the one
-// by the other.
+// `operations` operations, and the same number of instructions in every run of the program.
+// bench/hot/check divides the one by the other.
 template <typename Round>
 void Count(const char* name, int operations, Round round) {
   round();
@@ -20,6 +20,7 @@ void Count(const char* name, int operations, Round round) {
   CALLGRIND_STOP_INSTRUMENTATION;
   CALLGRIND_DUMP_STATS_AT(name);
   std::printf("%s %d\n", name, operations);
+  std::fflush(stdout);
 }
 
 // A count of work that went wrong means nothing.

@@ -1,5 +1,6 @@
 // A watch: an object changes, its line is rendered once, and handed to the connections of 100
 // watchers, half of them of the object and half of a table.
+#include <drogon/drogon.h>
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <trantor/net/EventLoop.h>
@@ -101,7 +102,7 @@ void Turn(trantor::EventLoop& loop) {
 }  // namespace
 
 int main() {
-  trantor::EventLoop loop;
+  trantor::EventLoop& loop = *drogon::app().getLoop();  // a thread has one
   prometheus::Gauge watchers;
   prometheus::Counter cut_off;
   apis::LiveCollection ticks(Ticks(), 1, {});
