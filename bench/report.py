@@ -5,7 +5,7 @@
     bench/report.py --check   fails when the document is not what the JSON and the template give
 
 The text is bench/performance.md.in. {{NAME.METRIC}} there is Berth's figure, {{NAME.METRIC.peer}} the peer's and
-{{NAME.METRIC.ratio}} the one over the other; {{facts}} says where and when they were measured.
+{{NAME.METRIC.ratio}} the one over the other; :% makes per cent of it and :us microseconds of nanoseconds. {{facts}} says where and when they were measured.
 """
 
 import argparse
@@ -54,7 +54,7 @@ class Figures:
         self.used = set()
 
     def text(self, place):
-        match = re.fullmatch(r"(\w+)\.(\w+?)(?:\.(peer|ratio))?(?::(%))?", place)
+        match = re.fullmatch(r"(\w+)\.(\w+?)(?:\.(peer|ratio))?(?::(%|us))?", place)
         if not match:
             raise ReportError(f"{{{{{place}}}}} is not a figure")
         name, metric, field, form = match.groups()
@@ -64,6 +64,8 @@ class Figures:
                 return UNKNOWN
             raise ReportError(f"the JSON has no {metric} of {name}")
         number = row[field or "value"]
+        if form == "us":  # of nanoseconds
+            return figure(number and number / 1000)
         if form:
             return f"{number:.1%}".replace("%", " %")
         return ratio(number) if field == "ratio" else figure(number)
@@ -87,7 +89,7 @@ def facts(reports):
     loud = [report for report in reports if not report["quiet"]]
     if loud:
         names = ", ".join(f"{report['name']} ({max(report['other_cores'], report['stolen_cores']):.1f} cores)" for report in loud)
-        lines.append(f"**The machine was not quiet:** something else had more than a tenth of a core during {names}. Rates of these are too low.")
+        lines.append(f"**The machine was not quiet:** something else had more than a tenth of a core during {names}. Their rates may be too low.")
     else:
         most = max(max(report["other_cores"], report["stolen_cores"]) for report in reports)
         lines.append(f"The machine was quiet: nothing else had more than {most:.2f} of a core during any benchmark.")

@@ -122,7 +122,7 @@ def _berth(context, *options):
     command = [context.berth(), "serve", "--bind-address", "127.0.0.1", "--webhook-port", 0, "--api-port", 0,
                "--metrics-port", 0, "--health-port", 0, "--tls-cert-file", certs.cert, "--tls-private-key-file", certs.key,
                "--requestheader-client-ca-file", certs.proxy_ca, "--state-dir", state, "--io-threads", 1,
-               "--log-format", "json", *options]
+               "--log-format", "json", "--shutdown-delay", "0s", *options]
     # The lease is of a namespace of its own: a demo leads by another.
     with Program(command, context.server_cpu, context.work, {"POD_NAMESPACE": LEASES, "POD_NAME": "bench"}) as program:
         yield program, program.log_line({"msg": "listening", "listener": "webhook"})["port"]

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use axum::Json;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::post;
-use axum_server::tls_rustls::RustlsConfig;
+use axum_server::accept::NoDelayAcceptor;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
 use kube::CustomResource;
 use kube::core::DynamicObject;
 use kube::core::admission::{AdmissionRequest, AdmissionResponse, AdmissionReview, Operation};
@@ -113,7 +114,8 @@ async fn serve(cert_dir: &Path, port: u16) -> std::io::Result<()> {
     let tls = RustlsConfig::from_pem_file(cert_dir.join("tls.crt"), cert_dir.join("tls.key")).await?;
     let app = axum::Router::new().route(PATH, post(review)).layer(DefaultBodyLimit::max(BODY_LIMIT));
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    axum_server::bind_rustls(address, tls).serve(app.into_make_service()).await
+    let acceptor = RustlsAcceptor::new(tls).acceptor(NoDelayAcceptor::new());
+    axum_server::bind(address).acceptor(acceptor).serve(app.into_make_service()).await
 }
 
 fn main() -> std::io::Result<()> {
