@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/json.h"
+#include "json/json.h"
 #include "server/support_test.h"
 
 // A running server a test, and the requests that the tests send it.

@@ -89,7 +89,7 @@ Response Response::Deny(kube::Status status) {
 }
 
 Response& Response::Add(const std::string& path, Json value) {
-  Json operation(jsoncons::json_object_arg);
+  Json operation;
   operation["op"] = "add";
   operation["path"] = path;
   operation["value"] = std::move(value);
@@ -104,7 +104,7 @@ Response& Response::Replace(const std::string& path, Json value) {
 }
 
 Response& Response::Remove(const std::string& path) {
-  Json operation(jsoncons::json_object_arg);
+  Json operation;
   operation["op"] = "remove";
   operation["path"] = path;
   patch_.push_back(std::move(operation));
@@ -142,7 +142,7 @@ std::string Response::ToJson(std::string_view uid) const {
   }
   if (!warnings_.empty()) out.append(R"(,"warnings":)").append(Json(warnings_).to_string());
   if (!audit_.empty()) {
-    Json annotations(jsoncons::json_object_arg);
+    Json annotations;
     for (const auto& [key, value] : audit_) annotations[key] = value;
     out.append(R"(,"auditAnnotations":)").append(annotations.to_string());
   }

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "json/json.h"
 #include "kube/error.h"
-#include "kube/json.h"
 #include "kube/json_view.h"
 #include "kube/status.h"
 
@@ -61,7 +61,7 @@ class Response {
  private:
   bool allowed_ = true;
   kube::Status status_;
-  Json patch_{jsoncons::json_array_arg};
+  Json patch_ = Json::Array();
   std::vector<std::string> warnings_;
   std::size_t warning_bytes_ = 0;
   std::vector<std::pair<std::string, std::string>> audit_;

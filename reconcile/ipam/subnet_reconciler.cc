@@ -1,10 +1,9 @@
 #include "reconcile/ipam/subnet_reconciler.h"
 
-#include <format>
 #include <utility>
 
 #include "kube/object.h"
-#include "kube/timestamp.h"
+#include "log/timestamp.h"
 
 namespace berth::ipam {
 namespace {
@@ -122,11 +121,11 @@ async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
     co_return Step();
   }
   Json patch = PatchOf(subnet.id);
-  Json& status = patch["status"] = Json(jsoncons::json_object_arg);
+  Json& status = patch["status"] = Json::Object();
   status["phase"] = Name(placement.phase);
   status["message"] = placement.message.empty() ? Json::null() : Json(placement.message);
   if (allocated && !subnet.has_allocated_at) {
-    status["allocatedAt"] = kube::FormatTime(context_.executor.WallNow());
+    status["allocatedAt"] = FormatTime(context_.executor.WallNow());
   }
   const auto written =
       co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name, kube::PatchType::kMerge,
