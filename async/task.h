@@ -248,6 +248,7 @@ class Signal {
 
 // The task's value, or none when it has not ended within `limit`: then it is destroyed.
 template <typename T>
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-reference-coroutine-parameters): it outlives every task
 Task<std::optional<T>> Within(Executor& executor, Duration limit, Task<T> task) {
   struct State {
     std::optional<T> value;
@@ -258,10 +259,10 @@ Task<std::optional<T>> Within(Executor& executor, Duration limit, Task<T> task) 
   State state;
   std::optional<T> outcome = co_await Callback<std::optional<T>>([&](auto done) {
     state.timer = executor.RunAfter(limit, [done] { done(std::nullopt); });
-    auto body = [](Task<T> inner, State& into) -> Task<void> {
-      into.value = co_await std::move(inner);
+    auto body = [](Task<T> inner, State* into) -> Task<void> {
+      into->value = co_await std::move(inner);
     };
-    state.running = Start(body(std::move(task), state), [&executor, &state, done] {
+    state.running = Start(body(std::move(task), &state), [&executor, &state, done] {
       state.timer = executor.RunAfter({}, [&state, done] { done(std::move(state.value)); });
     });
     return Handle();

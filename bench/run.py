@@ -16,6 +16,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from bench.harness import ROOT, BenchError, Context, say  # noqa: E402
+from bench.surroundings import OtherWork, commit, machine, now  # noqa: E402
 
 BENCHMARKS = ["webhook", "watch", "queue", "informer", "allocator", "restart", "eip"]
 
@@ -27,8 +28,10 @@ def measure(name, quick):
                           build=pathlib.Path(os.environ.get("BERTH_BUILD") or ROOT / "build" / "release"))
         if (ROOT / "bench" / "peers" / name).exists() and not context.peer(name):
             say(f"WARNING: {name}: there is no peer program: Berth is measured alone")
+        began, other_work = now(), OtherWork()
         results = module(name).run(context)
-    return {"name": name, "results": [result.to_json() for result in results]}
+    return {"name": name, "quick": quick, "commit": commit(), "date": began, "machine": machine(), **other_work.measured(),
+            "results": [result.to_json() for result in results]}
 
 
 def module(name):
@@ -41,7 +44,7 @@ def table(report):
 
     rows = [("metric", "unit", "Berth", "peer", "ratio")]
     for row in report["results"]:
-        name = row["metric"] + (" (peer: the floor)" if row["metric"] == "floor_ratio" else "")
+        name = row["metric"] + (" (peer: the floor)" if row["metric"].startswith("floor_") else "")
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
         rows.append((name, row["unit"], cell(row["value"]), cell(row["peer"]), ratio))
     widths = [max(map(len, column)) for column in zip(*rows)]
@@ -69,6 +72,9 @@ def main():
             reports.append(measure(name, options.quick))
         except BenchError as error:
             sys.exit(f"error: {name}: {error}")
+        if not reports[-1]["quiet"]:
+            say(f"WARNING: {name}: the machine was not quiet: other programs had {reports[-1]['other_cores']:.2f} cores, "
+                f"and the host took {reports[-1]['stolen_cores']:.2f}")
         if not options.json:
             print(table(reports[-1]), flush=True)
     if options.json:

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <ctime>
-#include <format>
 #include <string_view>
 #include <utility>
 
 #include "certs/openssl.h"
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::certs {
 namespace {
@@ -55,7 +56,7 @@ Result<std::int64_t> Epoch(const ASN1_TIME* time) {
 }
 
 std::string Date(std::int64_t epoch) {
-  return std::format("{:%FT%TZ}", std::chrono::sys_seconds(seconds(epoch)));
+  return FormatTime(std::chrono::sys_seconds(seconds(epoch)));
 }
 
 Result<void> CheckLifetime(const X509* cert, std::string_view what) {
@@ -64,9 +65,9 @@ Result<void> CheckLifetime(const X509* cert, std::string_view what) {
   const auto end = Epoch(X509_get0_notAfter(cert));
   if (!end) return std::unexpected(end.error());
   const std::int64_t now = std::time(nullptr);
-  if (now >= *end) return Terminal(std::format("the {} has expired, on {}", what, Date(*end)));
+  if (now >= *end) return Terminal(Format("the {} has expired, on {}", what, Date(*end)));
   if (now < *begin) {
-    return Terminal(std::format("the {} is not valid before {}", what, Date(*begin)));
+    return Terminal(Format("the {} is not valid before {}", what, Date(*begin)));
   }
   return {};
 }
@@ -130,14 +131,14 @@ Result<void> AddNames(X509* cert, const ServingNames& names) {
   const Names list(GENERAL_NAMES_new());
   if (!list) return Terminal("OpenSSL has no memory");
   for (const auto& dns : names.dns) {
-    if (!IsDnsName(dns)) return Terminal(std::format("\"{}\" is not a DNS name", dns));
+    if (!IsDnsName(dns)) return Terminal(Format("\"{}\" is not a DNS name", dns));
     ASN1_IA5STRING* value = ASN1_IA5STRING_new();
     if (value != nullptr) ASN1_STRING_set(value, dns.data(), static_cast<int>(dns.size()));
     if (!AddName(list.get(), GEN_DNS, value)) return Terminal("OpenSSL refused a DNS name");
   }
   for (const auto& ip : names.ips) {
     ASN1_OCTET_STRING* value = a2i_IPADDRESS(ip.c_str());
-    if (value == nullptr) return Terminal(std::format("\"{}\" is not an IP address", ip));
+    if (value == nullptr) return Terminal(Format("\"{}\" is not an IP address", ip));
     if (!AddName(list.get(), GEN_IPADD, value)) return Terminal("OpenSSL refused an IP address");
   }
   if (X509_add1_ext_i2d(cert, NID_subject_alt_name, list.get(), 0, X509V3_ADD_DEFAULT) != 1) {
@@ -271,7 +272,7 @@ Result<void> CheckBundle(const std::string& pem) {
   const bool at_end =
       ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
   if (!at_end) {
-    return Terminal(std::format("certificate {} of the bundle is malformed", count + 1));
+    return Terminal(Format("certificate {} of the bundle is malformed", count + 1));
   }
   if (count == 0) return Terminal("the bundle holds no certificate in PEM");
   return {};
@@ -293,17 +294,17 @@ Result<void> CheckServes(const std::string& authority_pem, const std::string& ce
   }
   if (X509_verify_cert(context.get()) != 1) {
     const int why = X509_STORE_CTX_get_error(context.get());
-    return Terminal(std::format("the certificate does not stand under the authority: {}",
-                                X509_verify_cert_error_string(why)));
+    return Terminal(Format("the certificate does not stand under the authority: {}",
+                           X509_verify_cert_error_string(why)));
   }
   for (const auto& dns : names.dns) {
     if (X509_check_host(cert->get(), dns.data(), dns.size(), 0, nullptr) != 1) {
-      return Terminal(std::format("the certificate is not for \"{}\"", dns));
+      return Terminal(Format("the certificate is not for \"{}\"", dns));
     }
   }
   for (const auto& ip : names.ips) {
     if (X509_check_ip_asc(cert->get(), ip.c_str(), 0) != 1) {
-      return Terminal(std::format("the certificate is not for {}", ip));
+      return Terminal(Format("the certificate is not for {}", ip));
     }
   }
   return {};

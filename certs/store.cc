@@ -7,13 +7,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <format>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "log/format.h"
 #include "log/log.h"
 
 namespace berth::certs {
@@ -45,7 +45,7 @@ class Descriptor {
 };
 
 std::unexpected<kube::Error> Failed(std::string_view what, const std::filesystem::path& file) {
-  return Terminal(std::format("cannot {} {}: {}", what, file.string(), std::strerror(errno)));
+  return Terminal(Format("cannot {} {}: {}", what, file.string(), std::strerror(errno)));
 }
 
 // Nothing when there is no such file.
@@ -168,7 +168,7 @@ Result<KeyPair> LoadOrMakeServing(const std::filesystem::path& dir, const Servin
   if (std::filesystem::create_directories(dir, error) && !error) {
     std::filesystem::permissions(dir, std::filesystem::perms::owner_all, error);
   }
-  if (error) return Terminal(std::format("cannot make {}: {}", dir.string(), error.message()));
+  if (error) return Terminal(Format("cannot make {}: {}", dir.string(), error.message()));
 
   const PairFiles authority_files{dir / "ca.crt", dir / "ca.key"};
   const PairFiles files{dir / "tls.crt", dir / "tls.key"};

@@ -2,12 +2,12 @@
 # has a main.cc, a program.
 
 add_library(berth_flags INTERFACE)
-target_include_directories(berth_flags INTERFACE ${CMAKE_SOURCE_DIR})
+# For #include "…" only: Drogon's <json/json.h> is jsoncpp's, not ours.
+target_compile_options(berth_flags INTERFACE -iquote${CMAKE_SOURCE_DIR})
 target_compile_options(berth_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
   # Both fire inside jsoncons when it is inlined.
   -Wno-array-bounds -Wno-maybe-uninitialized)
 target_compile_definitions(berth_flags INTERFACE BERTH_VERSION="${PROJECT_VERSION}")
-target_link_libraries(berth_flags INTERFACE jsoncons)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(berth_flags INTERFACE -fpch-preprocess)  # lets ccache see through the precompiled header
 endif()
@@ -23,26 +23,51 @@ if(BERTH_COVERAGE)
   add_link_options(--coverage)
 endif()
 
-# The heavy headers are compiled once: a plain set for everybody, one with Drogon's for who links Drogon.
+# The heavy headers are compiled once for each set of sources that share their flags: `plain`, `http` for sources that use
+# Drogon, and both again for tests, which add GoogleTest and are optimised less: that halves their time to build, and the code
+# under test keeps its own flags. They are named relative to the tree: with an absolute path in it, the precompiled header
+# of each checkout would differ, and ccache would find nothing in a fresh clone.
 file(CONFIGURE OUTPUT pch.cc CONTENT "")
-foreach(set plain http)
+foreach(set plain http plain_test http_test)
   add_library(berth_pch_${set} STATIC ${CMAKE_CURRENT_BINARY_DIR}/pch.cc)
   target_link_libraries(berth_pch_${set} PUBLIC berth_flags)
-  target_precompile_headers(berth_pch_${set} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/pch_${set}.h)
+  target_precompile_headers(berth_pch_${set} PRIVATE "\"cmake/pch_${set}.h\"")
+  if(set MATCHES http)
+    target_link_libraries(berth_pch_${set} PUBLIC Drogon::Drogon)
+  endif()
+  if(set MATCHES test)
+    target_link_libraries(berth_pch_${set} PUBLIC GTest::gmock)
+    if(CMAKE_BUILD_TYPE STREQUAL Release)
+      target_compile_options(berth_pch_${set} PUBLIC -O1)
+    endif()
+  endif()
 endforeach()
-target_link_libraries(berth_pch_http PUBLIC Drogon::Drogon)
 
-# berth_common(TARGET [plain|http])
+# berth_common(TARGET [plain|http|plain_test|http_test])
 function(berth_common target)
   set(set plain)
   if(ARGC GREATER 1)
     set(set ${ARGV1})
   endif()
   target_link_libraries(${target} PUBLIC berth_flags)
-  if(set STREQUAL http)
+  if(set MATCHES http)
     target_link_libraries(${target} PUBLIC Drogon::Drogon)
   endif()
+  if(set MATCHES test AND CMAKE_BUILD_TYPE STREQUAL Release)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
   target_precompile_headers(${target} REUSE_FROM berth_pch_${set})
+endfunction()
+
+# berth_test_paths(PROGRAM SOURCE...): defines BERTH_SOURCE_DIR and BERTH_PROGRAM for the sources that use one of them. Only for those: a path of this
+# checkout in its command makes a compile miss in ccache. Configure again after the first use in a source.
+function(berth_test_paths program)
+  foreach(source ${ARGN})
+    file(STRINGS ${source} uses REGEX "BERTH_(SOURCE_DIR|PROGRAM)" LIMIT_COUNT 1)
+    if(uses)
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_DEFINITIONS BERTH_SOURCE_DIR="${CMAKE_SOURCE_DIR}" BERTH_PROGRAM="${program}")
+    endif()
+  endforeach()
 endfunction()
 
 # berth_module(NAME [HTTP] [PROGRAM program] [USES module...] [LINKS library...]): all sources below the folder NAME; HTTP for
@@ -74,15 +99,14 @@ function(berth_module name)
 
   if(tests AND NOT BERTH_FUZZ)
     add_executable(${name}_test ${tests})
-    berth_common(${name}_test ${set})
+    berth_common(${name}_test ${set}_test)
     find_library(RAPIDCHECK rapidcheck REQUIRED)
-    target_compile_definitions(${name}_test PRIVATE BERTH_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     target_link_libraries(${name}_test PRIVATE berth_${name} GTest::gmock_main ${RAPIDCHECK})
     set_target_properties(${name}_test PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${name})
     if(program)
       add_dependencies(${name}_test ${program})
-      target_compile_definitions(${name}_test PRIVATE BERTH_PROGRAM="$<TARGET_FILE:${program}>")
     endif()
+    berth_test_paths("${CMAKE_BINARY_DIR}/${name}/${program}" ${tests})
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES TIMEOUT 600)
   endif()

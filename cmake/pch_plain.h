@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <expected>
+#include <format>
 #include <functional>
-#include <jsoncons/json.hpp>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,3 +16,5 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "json/json.h"

@@ -3,7 +3,7 @@ load helpers
 
 setup_file() {
   make_namespace admission
-  eventually 60 webhooks_in_force
+  eventually 120 webhooks_in_force
 }
 teardown_file() { drop_namespace; }
 
@@ -88,11 +88,11 @@ teardown_file() { drop_namespace; }
 @test "a pool can be labelled and deleted" {
   create_pool goes 10.6.0.0/16
   kubectl label subnetpool goes -n "$NS" a=b
-  kubectl delete subnetpool goes -n "$NS" --timeout=30s
+  kubectl delete subnetpool goes -n "$NS" --timeout=120s
 }
 
 @test "a namespace with pools in it can be deleted" {
   kubectl create namespace "$NS-gone"
   NS=$NS-gone create_pool inside 10.7.0.0/16
-  kubectl delete namespace "$NS-gone" --timeout=90s
+  kubectl delete namespace "$NS-gone" --timeout=120s
 }

@@ -7,7 +7,7 @@ setup_file() {
   kubectl=$("$root/e2e/controlplane/kubectl")
   export PATH=$(dirname "$kubectl"):$PATH KUBECONFIG=$DEMO/state/kubeconfig HOME=$BATS_FILE_TMPDIR NS=default
   spawn "$DEMO" berth "${BERTH_BIN:-$root/build/release/server/berth}" demo --port 0 --state-dir "$DEMO/state"
-  await "$DEMO" berth 10 grep -q 'export KUBECONFIG' "$DEMO/logs/berth.log"
+  await "$DEMO" berth 120 grep -q 'export KUBECONFIG' "$DEMO/logs/berth.log"
 }
 
 teardown_file() {
@@ -15,7 +15,7 @@ teardown_file() {
   [ "$(cat "$DEMO/run/berth.exit")" = 0 ]
 }
 
-teardown() { kubectl delete subnetpools --all --timeout=10s >/dev/null; }
+teardown() { kubectl delete subnetpools --all --timeout=120s >/dev/null; }
 
 # apply_pool NAME CIDR [SPEC_FIELDS]
 apply_pool() { pool "$@" | kubectl apply -f -; }
@@ -106,10 +106,10 @@ apply_pool() { pool "$@" | kubectl apply -f -; }
   kubectl get subnetpools -w --output-watch-events >"$BATS_TEST_TMPDIR/watch" 3>&- &
   watcher=$!
   pool first 10.1.0.0/16 | kubectl create -f -
-  eventually 10 grep -q 'ADDED .*first' "$BATS_TEST_TMPDIR/watch"
+  eventually 120 grep -q 'ADDED .*first' "$BATS_TEST_TMPDIR/watch"
   kubectl label subnetpool first a=b
   kubectl delete subnetpool first
-  eventually 10 grep -q 'DELETED .*first' "$BATS_TEST_TMPDIR/watch"
+  eventually 120 grep -q 'DELETED .*first' "$BATS_TEST_TMPDIR/watch"
   kill "$watcher"
   wait "$watcher" || :
   grep -q 'MODIFIED .*first .*10.1.0.0/16' "$BATS_TEST_TMPDIR/watch"
@@ -117,8 +117,8 @@ apply_pool() { pool "$@" | kubectl apply -f -; }
 
 @test "wait for a field and for the end" {
   apply_pool office 10.20.0.0/16
-  kubectl wait subnetpool/office --for=jsonpath='{.spec.defaultBlockSize}'=24 --timeout=10s
-  kubectl wait subnetpool/office --for=delete --timeout=30s 3>&- &
+  kubectl wait subnetpool/office --for=jsonpath='{.spec.defaultBlockSize}'=24 --timeout=120s
+  kubectl wait subnetpool/office --for=delete --timeout=120s 3>&- &
   waiter=$!
   kubectl delete subnetpool office
   wait "$waiter"
@@ -165,7 +165,7 @@ END
   run kubectl get workqueues -o wide
   [ "$status" = 0 ]
   expect NAME DEPTH ADDS DELAYED housekeeping
-  watch_lines 60 2 kubectl get workqueues housekeeping -w --no-headers
+  watch_lines 120 2 kubectl get workqueues housekeeping -w --no-headers
 }
 
 @test "what can only be created is created, without a word about its schema" {
@@ -173,7 +173,7 @@ END
   cat >"$BATS_TEST_TMPDIR/order" <<END
 {"apiVersion": "live.berth.dev/v1alpha1", "kind": "PoolRecalculation", "metadata": {"name": "now", "namespace": "default"}, "spec": {"pool": "office"}}
 END
-  run eventually 20 kubectl create -f "$BATS_TEST_TMPDIR/order"
+  run eventually 120 kubectl create -f "$BATS_TEST_TMPDIR/order"
   expect 'poolrecalculation.live.berth.dev/now created'
 }
 
@@ -182,7 +182,7 @@ END
   expect 'kubectl create -f -'
   kubectl create namespace lab --dry-run=client -o json | kubectl create -f -
   NS=lab apply_pool inside 10.20.0.0/16
-  kubectl delete namespace lab --timeout=20s
+  kubectl delete namespace lab --timeout=120s
   run kubectl get subnetpools -n lab
   expect 'No resources found'
 }
@@ -195,7 +195,7 @@ END
   {"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPool", "name": "owner", "uid": "$uid"}]}}
 END
   kubectl delete subnetpool owner
-  kubectl wait configmap/owned --for=delete --timeout=10s
+  kubectl wait configmap/owned --for=delete --timeout=120s
 }
 
 @test "without the token nobody is anybody" {

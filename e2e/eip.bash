@@ -18,7 +18,7 @@ eip_is() {
   got=$(eip_field "$1" "$2") || return
   [ "$got" = "$3" ] || fail "eip $1: $2 is \"$got\", not \"$3\""
 }
-ready() { kubectl wait eip "$@" --for=condition=Ready --timeout=60s; }
+ready() { kubectl wait eip "$@" --for=condition=Ready --timeout=120s; }
 ready_reason() { eip_is "$1" '{.status.conditions[?(@.type=="Ready")].reason}' "$2"; }
 ready_message() { eip_field "$1" '{.status.conditions[?(@.type=="Ready")].message}'; }
 id_of() { eip_field "$1" '{.status.allocationID}'; }

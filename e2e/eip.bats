@@ -6,7 +6,7 @@ setup_file() {
   load helpers
   load eip
   needs_loopback "the simulated cloud is a process beside the server"
-  eventually 60 eip_webhooks_in_force
+  eventually 120 eip_webhooks_in_force
   # Lost to somebody who deletes it in the cloud; it takes minutes until that is believed, so the last test looks at it.
   create_eip lost '{"bandwidth": "5"}'
   ready lost
@@ -68,32 +68,32 @@ END
 }
 
 @test "kubectl describe tells the story" {
-  eventually 30 event web Created
+  eventually 120 event web Created
   run kubectl describe eip web
   expect "$(id_of web)" Created 'as spec says'
 }
 
 @test "another bandwidth is set in the cloud, and told of" {
   kubectl patch eip web --type merge -p '{"spec":{"bandwidth":"20"}}'
-  eventually 30 cloud_is "$(id_of web)" bandwidth 20
-  eventually 30 eip_is web '{.status.bandwidth}' 20
-  eventually 30 ready_reason web Updated
-  eventually 30 event web Updated
+  eventually 120 cloud_is "$(id_of web)" bandwidth 20
+  eventually 120 eip_is web '{.status.bandwidth}' 20
+  eventually 120 ready_reason web Updated
+  eventually 120 event web Updated
 }
 
 @test "what others change in the cloud is put right" {
   in_cloud "/eips/$(id_of web)" -X PATCH -d '{"name": "meddled", "description": "meddled"}'
-  eventually 60 cloud_is "$(id_of web)" name web
-  eventually 60 cloud_is "$(id_of web)" description 'the shop'
+  eventually 120 cloud_is "$(id_of web)" name web
+  eventually 120 cloud_is "$(id_of web)" description 'the shop'
 }
 
 @test "a bandwidth package is joined and left" {
   package=$(in_cloud /packages -X POST | jq -r .bandwidthPackageID)
   kubectl patch eip web --type merge -p "{\"spec\":{\"bandwidthPackageID\":\"$package\"}}"
-  eventually 30 cloud_is "$(id_of web)" bandwidthPackageID "$package"
-  eventually 30 eip_is web '{.status.bandwidthPackageID}' "$package"
+  eventually 120 cloud_is "$(id_of web)" bandwidthPackageID "$package"
+  eventually 120 eip_is web '{.status.bandwidthPackageID}' "$package"
   kubectl patch eip web --type merge -p '{"spec":{"bandwidthPackageID":null}}'
-  eventually 30 cloud_is "$(id_of web)" bandwidthPackageID ''
+  eventually 120 cloud_is "$(id_of web)" bandwidthPackageID ''
 }
 
 @test "the status is not written while nothing changes" {
@@ -102,15 +102,15 @@ END
   # Two resyncs, seen by the cloud.
   before=$(ledger calls.DescribeEipAddresses)
   looked_twice() { [ "$(ledger calls.DescribeEipAddresses)" -ge $((before + 2)) ]; }
-  eventually 60 looked_twice
+  eventually 120 looked_twice
   eip_is web '{.metadata.resourceVersion}' "$version"
 }
 
 @test "the address is released with its object" {
   id=$(id_of web)
-  kubectl delete eip web --timeout=60s
+  kubectl delete eip web --timeout=120s
   cloud_lacks "$id"
-  eventually 30 event web Released
+  eventually 120 event web Released
 }
 
 # --- What is not Berth's
@@ -119,7 +119,7 @@ END
   create_eip donor '{"bandwidth": "5", "releaseStrategy": "Never"}'
   ready donor
   id=$(id_of donor)
-  kubectl delete eip donor --timeout=60s
+  kubectl delete eip donor --timeout=120s
   cloud_is "$id" status Available
   # Its owner is gone: whoever has the ID may have it.
   create_eip import "{\"allocationID\": \"$id\"}"
@@ -134,17 +134,17 @@ END
 
 @test "the imported address stays in the cloud" {
   id=$(id_of import)
-  kubectl delete eip import --timeout=60s
+  kubectl delete eip import --timeout=120s
   cloud_is "$id" status Available
-  eventually 30 event import Skipped
+  eventually 120 event import Skipped
   in_cloud "/eips/$id" -X DELETE
 }
 
 @test "an ID that the cloud does not know is told of" {
   create_eip nowhere '{"allocationID": "eip-nowhere"}'
-  eventually 30 ready_reason nowhere Lost
+  eventually 120 ready_reason nowhere Lost
   [[ $(ready_message nowhere) == *eip-nowhere* ]]
-  kubectl delete eip nowhere --timeout=60s
+  kubectl delete eip nowhere --timeout=120s
 }
 
 # --- What is refused
@@ -199,22 +199,22 @@ END
   in_cloud "/eips/$id" -X PATCH -d '{"instanceID": "i-web"}'
   kubectl delete eip fixed --wait=false
   says_why() { [[ $(ready_message fixed) == *i-web* ]]; }
-  eventually 30 says_why
-  eventually 30 event fixed ReleaseFailed
+  eventually 120 says_why
+  eventually 120 event fixed ReleaseFailed
   cloud_is "$id" status InUse
 }
 
 @test "with the annotation it is taken off and released" {
   id=$(id_of fixed)
   kubectl annotate eip fixed eip.alibabacloud.com/on-stuck=unassociate
-  eventually 60 eip_gone fixed
+  eventually 120 eip_gone fixed
   cloud_lacks "$id"
 }
 
 # --- Calls to the cloud
 
 @test "the calls to the cloud are shown, by action" {
-  eventually 30 kubectl get cloudcalls allocateeipaddress
+  eventually 120 kubectl get cloudcalls allocateeipaddress
   output=$(kubectl get cloudcalls allocateeipaddress -o json)
   expect_json '.status.recent | length > 0' true
   expect_json '.status.recent[0].requestID | length > 0' true
@@ -256,8 +256,8 @@ drop_many() {
   printf 'another-secret' >"$E2E_DIR/berth/cloud/accessKeySecret"
   in_cloud "/keys/$old" -X DELETE
   make_many again 20
-  eventually 90 all_ready rotate- 20
-  eventually 90 all_ready again- 20
+  eventually 120 all_ready rotate- 20
+  eventually 120 all_ready again- 20
   [ "$(ledger allocated)" = $((before + 40)) ]
 }
 
@@ -265,9 +265,9 @@ drop_many() {
   before=$(ledger allocated)
   make_many crash 30
   kill -KILL "$(cat "$E2E_DIR/run/berth.pid")"
-  eventually 10 stopped "$E2E_DIR" berth
+  eventually 120 stopped "$E2E_DIR" berth
   "$root/e2e/berth" start "$E2E_DIR"
-  eventually 90 all_ready crash- 30
+  eventually 120 all_ready crash- 30
   [ "$(ledger allocated)" = $((before + 30)) ]
 }
 

@@ -36,7 +36,7 @@ expect_json() {
 make_namespace() {
   export NS=e2e-$1-$RANDOM
   kubectl create namespace "$NS"
-  eventually 30 kubectl get serviceaccount default -n "$NS"
+  eventually 120 kubectl get serviceaccount default -n "$NS"
 }
 drop_namespace() { kubectl delete namespace "$NS" --wait=false --ignore-not-found; }
 
@@ -61,7 +61,7 @@ needs_loopback() {
 
 # http ARGUMENT...: curl, then $output is the body and $code the status; $status is curl's own.
 http() {
-  run curl -sS --max-time 20 --noproxy '*' -w '\n%{http_code}' "$@"
+  run curl -sS --max-time 60 --noproxy '*' -w '\n%{http_code}' "$@"
   code=${output##*$'\n'}
   output=${output%$'\n'*}
 }

@@ -24,13 +24,13 @@ answers() { direct "${@:2}" && expect_code "$1"; }
   [ "$status" -ne 0 ]
   expect Forbidden alice
   allow alice --user=alice
-  eventually 30 kubectl --as=alice get workqueues
+  eventually 120 kubectl --as=alice get workqueues
 }
 
 @test "the cluster's own view role includes the queues" {
   kubectl create clusterrolebinding "$NS-viewer" --clusterrole=view --user=viewer
   kubectl label clusterrolebinding "$NS-viewer" "e2e=$NS"
-  eventually 60 kubectl --as=viewer get workqueues
+  eventually 120 kubectl --as=viewer get workqueues
 }
 
 @test "forged identity headers without a client certificate are 401" {
@@ -100,7 +100,7 @@ answers() { direct "${@:2}" && expect_code "$1"; }
   direct "$queues" -H "Authorization: Bearer $token" "${as_masters[@]}"
   [ "$code" = 401 ] || expect_code 403
   allow reader "--serviceaccount=$NS:reader"
-  eventually 60 answers 200 "$queues" -H "Authorization: Bearer $token"
+  eventually 120 answers 200 "$queues" -H "Authorization: Bearer $token"
   # Only what the role says.
   direct "$queues/housekeeping" -X DELETE -H "Authorization: Bearer $token"
   [ "$code" = 405 ] || expect_code 403

@@ -9,7 +9,7 @@ berth=system:serviceaccount:berth-system:berth
 setup_file() {
   export BATS_TEST_TIMEOUT=900
   make_namespace load
-  eventually 60 webhooks_in_force
+  eventually 120 webhooks_in_force
 }
 
 teardown_file() {
@@ -35,8 +35,8 @@ audited() {
     jq '{apiVersion, kind, metadata: {name: "bareclaims.e2e.berth.dev"},
          spec: (.spec | {scope, versions} + {group: "e2e.berth.dev", names: {kind: "BareClaim", listKind: "BareClaimList", plural: "bareclaims", singular: "bareclaim"}})}' |
     kubectl create -f -
-  kubectl wait crd/bareclaims.e2e.berth.dev --for=condition=Established --timeout=60s
-  eventually 60 kubectl get bareclaims -n "$NS"
+  kubectl wait crd/bareclaims.e2e.berth.dev --for=condition=Established --timeout=120s
+  eventually 120 kubectl get bareclaims -n "$NS"
   claims "$N" load bare 24 25 26 27 28 | jq -c '.apiVersion = "e2e.berth.dev/v1alpha1" | .kind = "BareClaim"' >"$BATS_TEST_TMPDIR/bare"
   create_many "$BATS_TEST_TMPDIR/bare" "/apis/e2e.berth.dev/v1alpha1/namespaces/$NS/bareclaims" >"$BATS_FILE_TMPDIR/bare"
   print "bare creates: $(cat "$BATS_FILE_TMPDIR/bare")"
@@ -48,7 +48,7 @@ audited() {
   create_many "$BATS_TEST_TMPDIR/claims" "/apis/plexaubnet.io/v1alpha1/namespaces/$NS/subnetclaims" >"$BATS_FILE_TMPDIR/claims"
   # The pool first: one small object to ask for, and its count is the last to be right.
   eventually 600 field_is subnetpool load '{.status.allocatedCount}' "$N"
-  eventually 60 bound_count_is load "$N"
+  eventually 120 bound_count_is load "$N"
   consistent load "$N"
   audited '([.[] | select(.what == "subnetclaims" and .verb == "create") | .at] | min) as $first
            | ([.[] | select(.what == "subnetclaims/status" and .who == $berth) | .done] | max) as $last | $last - $first' >"$BATS_FILE_TMPDIR/seconds"
@@ -78,7 +78,7 @@ audited() {
   through "/apis/plexaubnet.io/v1alpha1/namespaces/$NS/subnetclaims" --max-time 300 -X DELETE
   expect_code 200
   eventually 600 field_is subnetpool load '{.status.allocatedCount}' 0
-  eventually 60 free_is load 8:1 9:2 10:4 11:8 12:16 13:32 14:64 15:128 16:256 17:512 18:1024 19:2048 20:4096 21:8192 22:16384 23:32768 24:65536 \
+  eventually 120 free_is load 8:1 9:2 10:4 11:8 12:16 13:32 14:64 15:128 16:256 17:512 18:1024 19:2048 20:4096 21:8192 22:16384 23:32768 24:65536 \
     25:131072 26:262144 27:524288 28:1048576
   [ "$(kubectl get subnets -n "$NS" -o name | wc -l)" = 0 ]
 }

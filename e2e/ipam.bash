@@ -39,11 +39,11 @@ field_is() {
   [ "$got" = "$4" ] || fail "$1 $2: $3 is \"$got\", not \"$4\""
 }
 
-phase_becomes() { kubectl wait "$1/$2" -n "$NS" --for=jsonpath='{.status.phase}'="$3" --timeout="${4:-60}s"; }
+phase_becomes() { kubectl wait "$1/$2" -n "$NS" --for=jsonpath='{.status.phase}'="$3" --timeout="${4:-120}s"; }
 # For claims in the plain case.
-bound() { phase_becomes subnetclaim "$1" Bound "${2:-60}"; }
+bound() { phase_becomes subnetclaim "$1" Bound "${2:-120}"; }
 # A claim in Error, or a pool that is not ready, for this reason.
-reason_becomes() { eventually 60 field_is "$1" "$2" '{.status.conditions[?(@.type=="Ready")].reason}' "$3"; }
+reason_becomes() { eventually 120 field_is "$1" "$2" '{.status.conditions[?(@.type=="Ready")].reason}' "$3"; }
 gone() { ! kubectl get "$1" "$2" -n "$NS"; }
 
 # free_is POOL LENGTH:COUNT...: the pool's freeCountBySize is exactly this, under both forms of key.

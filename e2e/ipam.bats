@@ -4,7 +4,7 @@ load ipam
 
 setup_file() {
   make_namespace ipam
-  eventually 60 webhooks_in_force
+  eventually 120 webhooks_in_force
 }
 teardown_file() { drop_ipam_namespace; }
 
@@ -70,14 +70,14 @@ END
 }
 
 @test "the stamp is gone from a bound claim, and observedGeneration is its generation" {
-  eventually 30 field_is subnetclaim by-size "$stamp" ''
+  eventually 120 field_is subnetclaim by-size "$stamp" ''
   output=$(kubectl get subnetclaim by-size -n "$NS" -o json)
   expect_json '.status.observedGeneration == .metadata.generation' true
 }
 
 @test "the pool's status is exact, for every size and under both forms of key" {
-  eventually 30 field_is subnetpool site '{.status.allocatedCount}' 2
-  eventually 30 free_is site 16:0 17:1 18:3 19:7 20:15 21:31 22:62 23:126 24:254 25:508 26:1016 27:2032 28:4064
+  eventually 120 field_is subnetpool site '{.status.allocatedCount}' 2
+  eventually 120 free_is site 16:0 17:1 18:3 19:7 20:15 21:31 22:62 23:126 24:254 25:508 26:1016 27:2032 28:4064
   output=$(kubectl get subnetpool site -n "$NS" -o json)
   expect_json '.status.allocatedCIDRs | to_entries | map("\(.key)=\(.value)") | sort | join(" ")' '10.0.0.0/24=cluster-a 10.0.5.0/24=cluster-b'
   expect_json '.status.observedGeneration == .metadata.generation' true
@@ -121,7 +121,7 @@ END
 
 @test "events tell of the allocation" {
   allocated_event() { kubectl get events -n "$NS" --field-selector reason=SubnetAllocated,involvedObject.name=by-size | grep -F 10.0.0.0/24; }
-  eventually 60 allocated_event
+  eventually 120 allocated_event
 }
 
 # --- Admission of claims
@@ -176,7 +176,7 @@ END
   bound whole
   phase_becomes subnetclaim half Error
   reason_becomes subnetclaim half RequestedCIDRTaken
-  kubectl delete subnetclaim whole -n "$NS" --timeout=60s
+  kubectl delete subnetclaim whole -n "$NS" --timeout=120s
   bound half
 }
 
@@ -194,7 +194,7 @@ END
   ready_pool resting 10.26.0.0/24 '{"maxBlockSize": 26, "reuseGracePeriodSeconds": 3600}'
   create_claim left resting left '{"blockSize": 26}'
   bound left
-  kubectl delete subnetclaim left -n "$NS" --timeout=60s
+  kubectl delete subnetclaim left -n "$NS" --timeout=120s
   create_claim next resting next '{"blockSize": 26}'
   bound next
   field_is subnetclaim next '{.status.allocatedCIDR}' 10.26.0.64/26
@@ -223,13 +223,13 @@ END
   output=${output,,}
   expect exhausted
   exhausted_event() { kubectl get events -n "$NS" --field-selector reason=SubnetPoolExhausted,involvedObject.kind=SubnetClaim,involvedObject.name=tiny-3 -o name | grep .; }
-  eventually 60 exhausted_event
+  eventually 120 exhausted_event
   freed=$(field subnetclaim tiny-1 '{.status.allocatedCIDR}')
-  kubectl delete subnetclaim tiny-1 -n "$NS" --timeout=60s
+  kubectl delete subnetclaim tiny-1 -n "$NS" --timeout=120s
   bound tiny-3
   field_is subnetclaim tiny-3 '{.status.allocatedCIDR}' "$freed"
   field_is subnetclaim tiny-3 '{.status.message}' ''
-  eventually 30 free_is tiny 28:0 29:0
+  eventually 120 free_is tiny 28:0 29:0
 }
 
 @test "a claim whose pool is not there is bound when the pool appears" {
@@ -249,7 +249,7 @@ END
   phase_becomes subnetclaim two Error
   reason_becomes subnetclaim two ClusterIDConflict
   field_is subnetclaim one '{.status.phase}' Bound
-  kubectl delete subnetclaim one -n "$NS" --timeout=60s
+  kubectl delete subnetclaim one -n "$NS" --timeout=120s
   bound two
   [[ $(field subnetclaim two '{.status.allocatedCIDR}') == */26 ]]
   consistent shared 1
@@ -260,9 +260,9 @@ END
   create_claim firm firm firm '{"blockSize": 24}'
   bound firm
   before=$(field subnet firm-10-5-0-0-24 '{.metadata.uid}')
-  kubectl delete subnet firm-10-5-0-0-24 -n "$NS" --timeout=60s
+  kubectl delete subnet firm-10-5-0-0-24 -n "$NS" --timeout=120s
   another_uid() { [ "$(field subnet firm-10-5-0-0-24 '{.metadata.uid}')" != "$before" ]; }
-  eventually 60 kubectl get subnet firm-10-5-0-0-24 -n "$NS"
+  eventually 120 kubectl get subnet firm-10-5-0-0-24 -n "$NS"
   another_uid
   phase_becomes subnet firm-10-5-0-0-24 Allocated
   bound firm
@@ -311,11 +311,11 @@ END
   kubectl get subnetpool "$child" -n "$NS"
   field_is subnetpoolclaim town '{.metadata.deletionTimestamp}' ''
 
-  kubectl delete subnetclaim house -n "$NS" --timeout=60s
-  kubectl delete subnetpoolclaim town -n "$NS" --timeout=90s
-  eventually 60 gone subnetpool "$child"
-  kubectl delete subnetclaim neighbour -n "$NS" --timeout=60s
-  eventually 30 field_is subnetpool country '{.status.allocatedCount}' 0
+  kubectl delete subnetclaim house -n "$NS" --timeout=120s
+  kubectl delete subnetpoolclaim town -n "$NS" --timeout=120s
+  eventually 120 gone subnetpool "$child"
+  kubectl delete subnetclaim neighbour -n "$NS" --timeout=120s
+  eventually 120 field_is subnetpool country '{.status.allocatedCount}' 0
   create_claim again country again '{"requestedCIDR": "10.4.0.0/20"}'
   bound again
 }
@@ -330,9 +330,9 @@ END
   run kubectl delete subnetpoolclaim hasty -n "$NS" --timeout=30s
   [ "$status" -ne 0 ]
   kubectl annotate subnetpoolclaim hasty -n "$NS" ipam.plexaubnet.io/allow-delete=true
-  kubectl delete subnetpoolclaim hasty -n "$NS" --timeout=90s
-  eventually 60 gone subnetpool "$child"
-  eventually 60 field_is subnetpool escape '{.status.allocatedCount}' 0
+  kubectl delete subnetpoolclaim hasty -n "$NS" --timeout=120s
+  eventually 120 gone subnetpool "$child"
+  eventually 120 field_is subnetpool escape '{.status.allocatedCount}' 0
 }
 
 @test "a pool in use is not deleted, unless it is annotated" {
@@ -343,8 +343,8 @@ END
   [ "$status" -ne 0 ]
   expect used-10-29-0-0-24
   field_is subnetpool used '{.metadata.deletionTimestamp}' ''
-  kubectl delete subnetclaim user -n "$NS" --timeout=60s
-  kubectl delete subnetpool used -n "$NS" --timeout=60s
+  kubectl delete subnetclaim user -n "$NS" --timeout=120s
+  kubectl delete subnetpool used -n "$NS" --timeout=120s
 }
 
 @test "a pool written with parentRef is a child as well" {
@@ -361,9 +361,9 @@ END
   ready_pool grows 10.9.0.0/24 '{"defaultBlockSize": 26, "maxBlockSize": 26}'
   create_claim grown grows grown '{"blockSize": 26}'
   bound grown
-  eventually 30 free_is grows 24:0 25:1 26:3
+  eventually 120 free_is grows 24:0 25:1 26:3
   kubectl patch subnetpool grows -n "$NS" --type=merge -p '{"spec":{"cidr":"10.9.0.0/23"}}'
-  eventually 30 free_is grows 23:0 24:1 25:3 26:7
+  eventually 120 free_is grows 23:0 24:1 25:3 26:7
   field_is subnetpool grows '{.status.observedGeneration}' "$(field subnetpool grows '{.metadata.generation}')"
   create_claim upper grows upper '{"requestedCIDR": "10.9.1.0/26"}'
   bound upper
@@ -428,9 +428,9 @@ END
 
 @test "view may look, edit may order a recalculation" {
   may() { kubectl get clusterrole "$1" -o json | jq -e --arg resource "$2" --arg verb "$3" 'any(.rules[]; (.resources // [] | index($resource)) and (.verbs | index($verb)))'; }
-  eventually 30 may edit poolrecalculations create
-  eventually 30 may edit subnetclaims create
-  eventually 30 may view subnetclaims list
+  eventually 120 may edit poolrecalculations create
+  eventually 120 may edit subnetclaims create
+  eventually 120 may view subnetclaims list
   run may view poolrecalculations create
   [ "$status" -ne 0 ]
   run may view subnetclaims create
@@ -443,7 +443,7 @@ END
   for metric in 'subnetpool_parent_requeue_total{' 'subnetpool_parent_reconcile_duration_seconds_count{result="success"' \
     'subnetpool_parent_status_last_timestamp_seconds{' subnetpool_parent_reconcile_inflight 'workqueue_depth{.*name="PoolStatus"' \
     'berth_ipam_pool_free_addresses{' 'berth_ipam_pool_addresses{' 'berth_ipam_claims{phase="Bound"'; do
-    eventually 30 has_metric "$metric"
+    eventually 120 has_metric "$metric"
   done
 }
 
@@ -459,7 +459,7 @@ after_the_restart() {
   "$root/e2e/berth" start "$E2E_DIR"
   eventually 120 bound_count_is "$1" 50
   consistent "$1" 50
-  eventually 60 field_is subnetpool "$1" '{.status.allocatedCount}' 50
+  eventually 120 field_is subnetpool "$1" '{.status.allocatedCount}' 50
 }
 
 @test "claims survive a restart of Berth" {
@@ -475,7 +475,7 @@ after_the_restart() {
   ready_pool killed 10.8.0.0/16 '{"maxBlockSize": 28, "strategy": "Buddy"}'
   in_the_middle killed
   kill -KILL "$(cat "$E2E_DIR/run/berth.pid")"
-  eventually 10 stopped "$E2E_DIR" berth
+  eventually 120 stopped "$E2E_DIR" berth
   after_the_restart killed
 }
 
@@ -487,8 +487,8 @@ after_the_restart() {
   "$root/e2e/berth" stop "$E2E_DIR"
   kubectl delete subnetclaim leaves -n "$NS" --wait=false
   "$root/e2e/berth" start "$E2E_DIR"
-  eventually 60 gone subnetclaim leaves
-  eventually 60 free_is absent 24:1 25:2 26:4
+  eventually 120 gone subnetclaim leaves
+  eventually 120 free_is absent 24:1 25:2 26:4
 }
 
 # --- The end

@@ -42,7 +42,7 @@ spawn() {
     "$@" & echo $! >"$run.pid.new"; mv "$run.pid.new" "$run.pid"
     status=0; wait $! || status=$?
     echo "$status" >"$run.exit"' spawn "$dir/run/$name" "$@" >>"$dir/logs/$name.log" 2>&1 </dev/null &
-  eventually 5 test -f "$dir/run/$name.pid"
+  eventually 120 test -f "$dir/run/$name.pid"
 }
 
 # running DIR NAME: whether it does. Every program here has DIR in its arguments: a pid that went to someone else is not ours.
@@ -60,11 +60,11 @@ stop() {
   if running "$dir" "$name"; then
     pid=$(cat "$dir/run/$name.pid")
     kill -TERM "$pid" 2>/dev/null || :
-    if ! eventually "${3:-10}" stopped "$dir" "$name" 2>/dev/null; then
+    if ! eventually "${3:-60}" stopped "$dir" "$name" 2>/dev/null; then
       printf '%s did not end on SIGTERM, killed\n' "$name" >&2
       kill -KILL "$pid" 2>/dev/null || :
     fi
-    eventually 5 test -f "$dir/run/$name.exit" || :
+    eventually 120 test -f "$dir/run/$name.exit" || :
   fi
   rm -f "$dir/run/$name.pid"
 }

@@ -1,10 +1,10 @@
 # The aggregated API, seen by someone who looks at Berth's work queues with kubectl. The queue "housekeeping" gets an item from time to time.
 load helpers
 
-setup_file() { eventually 60 kubectl get workqueues housekeeping; }
+setup_file() { eventually 120 kubectl get workqueues housekeeping; }
 
 @test "the API is available" {
-  kubectl wait apiservice/v1alpha1.live.berth.dev --for=condition=Available --timeout=60s
+  kubectl wait apiservice/v1alpha1.live.berth.dev --for=condition=Available --timeout=120s
 }
 
 @test "get shows a table" {
@@ -45,12 +45,12 @@ setup_file() { eventually 60 kubectl get workqueues housekeeping; }
 }
 
 @test "get -w shows a change" {
-  watch_lines 90 2 kubectl get workqueues housekeeping -w --no-headers
+  watch_lines 120 2 kubectl get workqueues housekeeping -w --no-headers
   expect housekeeping
 }
 
 @test "get --watch-only shows changes of all queues as they happen" {
-  watch_lines 90 1 kubectl get workqueues --watch-only --no-headers --output-watch-events
+  watch_lines 120 1 kubectl get workqueues --watch-only --no-headers --output-watch-events
   expect MODIFIED
 }
 
@@ -74,11 +74,11 @@ setup_file() { eventually 60 kubectl get workqueues housekeeping; }
 }
 
 @test "wait until a queue is empty" {
-  kubectl wait workqueues/housekeeping --for=jsonpath='{.status.depth}'=0 --timeout=60s
+  kubectl wait workqueues/housekeeping --for=jsonpath='{.status.depth}'=0 --timeout=120s
 }
 
 @test "explain has words for the fields" {
-  eventually 90 kubectl explain workqueues
+  eventually 120 kubectl explain workqueues
   run kubectl explain workqueues
   expect live.berth.dev WorkQueue status DESCRIPTION
   run kubectl explain workqueues.status --recursive
@@ -102,5 +102,5 @@ setup_file() { eventually 60 kubectl get workqueues housekeeping; }
 
 @test "a namespace can be created and deleted while the API is there" {
   kubectl create namespace e2e-live-gone
-  kubectl delete namespace e2e-live-gone --timeout=90s
+  kubectl delete namespace e2e-live-gone --timeout=120s
 }

@@ -8,16 +8,16 @@ setup_file() {
   for replica in one two; do
     spawn "$E2E_DIR" "toy-$replica" "$root/build/release/simulate/simulate" live --kubeconfig "$KUBECONFIG" --identity "$replica"
   done
-  eventually 60 kubectl get crd gadgets.toy.berth.dev parts.toy.berth.dev
+  eventually 120 kubectl get crd gadgets.toy.berth.dev parts.toy.berth.dev
   make_namespace outage
 }
 
 teardown_file() {
   load helpers
   # While somebody is there to see to their finalizers.
-  kubectl delete gadgets --all -n "$NS" --timeout=60s
+  kubectl delete gadgets --all -n "$NS" --timeout=120s
   for replica in one two; do stop "$E2E_DIR" "toy-$replica"; done
-  kubectl delete crd gadgets.toy.berth.dev parts.toy.berth.dev --timeout=60s
+  kubectl delete crd gadgets.toy.berth.dev parts.toy.berth.dev --timeout=120s
   drop_namespace
   # The other tests' control plane must be itself again: its own informers may wait up to a minute more before they look.
   restart kube-controller-manager 0 kubectl get --raw /readyz
@@ -40,14 +40,14 @@ restart() {
   stop "$E2E_DIR" "$name"
   sleep "$2"
   spawn "$E2E_DIR" "$name" "${command[@]}"
-  await "$E2E_DIR" "$name" 90 "${@:3}"
+  await "$E2E_DIR" "$name" 120 "${@:3}"
 }
 
 @test "a controller does its work on a real API server, one replica at a time" {
   gadget before 3 | kubectl create -f -
   gadget shrinks 2 | kubectl create -f -
-  eventually 60 ready before 3
-  eventually 60 ready shrinks 2
+  eventually 120 ready before 3
+  eventually 120 ready shrinks 2
   parts 5
   [[ $(holder) =~ ^(one|two)$ ]]
 }
@@ -60,10 +60,10 @@ restart() {
   kubectl delete gadget before -n "$NS" --wait=false
   restart kube-apiserver 60 kubectl get --raw /readyz
   gadget after 2 | kubectl create -f -
-  eventually 90 ready after 2
-  eventually 60 ready shrinks 1
-  eventually 60 bash -c "! kubectl get gadget before -n $NS"
-  eventually 60 parts 3
+  eventually 120 ready after 2
+  eventually 120 ready shrinks 1
+  eventually 120 bash -c "! kubectl get gadget before -n $NS"
+  eventually 120 parts 3
   [[ $(holder) =~ ^(one|two)$ ]]
   # Bounded: a minute of failures costs no memory to speak of.
   [ "$(rss one)" -lt $((before_one + 8192)) ]
@@ -76,7 +76,7 @@ restart() {
   other=$([ "$leader" = one ] && echo two || echo one)
   stop "$E2E_DIR" "toy-$leader"
   # Far less than the 30 s that a lease is good for.
-  eventually 12 bash -c "[ \"\$(kubectl get lease toy -n default -o jsonpath='{.spec.holderIdentity}')\" = $other ]"
+  eventually 20 bash -c "[ \"\$(kubectl get lease toy -n default -o jsonpath='{.spec.holderIdentity}')\" = $other ]"
   gadget last 1 | kubectl create -f -
-  eventually 30 ready last 1
+  eventually 120 ready last 1
 }

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <format>
 #include <memory>
+
+#include "log/format.h"
 
 namespace berth::http {
 namespace {
@@ -17,9 +18,7 @@ constexpr double kLinger = 5;  // seconds a finished stream's reader has to hang
 
 }  // namespace
 
-std::string Chunk(std::string_view data) {
-  return std::format("{:x}\r\n{}\r\n", data.size(), data);
-}
+std::string Chunk(std::string_view data) { return Format("{:x}\r\n{}\r\n", data.size(), data); }
 
 void TakeOver(const TcpConnectionPtr& connection, std::size_t most_unsent,
               std::function<void()> cut_off) {

@@ -9,7 +9,7 @@
 #include "async/test_executor.h"
 #include "handlers/admission/ipam.h"
 #include "handlers/test_webhooks.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/memory/local_transport.h"
 #include "reconcile/ipam/desk.h"
 #include "reconcile/test_crds.h"

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <format>
 #include <utility>
 
 #include "log/escape.h"
+#include "log/format.h"
 
 namespace berth::http {
 namespace {
@@ -111,7 +111,7 @@ std::string Call::WhyMalformed() const {
   }
   for (const auto& [name, value] : request.headers) {
     if (!IsHeaderName(name)) return "a header's name has characters that are not allowed";
-    if (!IsHeaderSafe(value)) return std::format("the header {} has control characters", name);
+    if (!IsHeaderSafe(value)) return Format("the header {} has control characters", name);
   }
   if (request.timeout.count() <= 0) return "the timeout must be above 0";
   return {};
@@ -240,7 +240,7 @@ Error Call::FailureOf(CURLcode code) const {
   if (repeated) return Failure(ErrorClass::kAmbiguous, "the connection ended before the answer");
   if (code == CURLE_OPERATION_TIMEDOUT && sent) {
     return Abandoned(
-        std::format("{} within {} ms", begun ? "not over" : "no answer", request.timeout.count()));
+        Format("{} within {} ms", begun ? "not over" : "no answer", request.timeout.count()));
   }
   const std::string_view why = error[0] != '\0' ? error.data() : curl_easy_strerror(code);
   if (!sent && IsSetup(code)) return Failure(ErrorClass::kTerminal, why);
@@ -262,7 +262,7 @@ Error Call::Abandoned(std::string_view why) const {
 Error Call::Failure(ErrorClass error_class, std::string_view why) const {
   std::string_view path = std::string_view(request.url).substr(PathAt(request.url));
   path = log::Prefix(path.substr(0, path.find('?')), kMaxPathInMessage);  // a query may be signed
-  return Error{error_class, {}, std::format("{} {}: {}", request.method, path, why)};
+  return Error{error_class, {}, Format("{} {}: {}", request.method, path, why)};
 }
 
 }  // namespace berth::http

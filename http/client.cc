@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 #include <condition_variable>
-#include <format>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -17,6 +16,7 @@
 #include "http/call.h"
 #include "http/curl.h"
 #include "http/waiting_line.h"
+#include "log/format.h"
 
 namespace berth::http {
 namespace {
@@ -209,7 +209,7 @@ class Client::Impl {
   void ExpireWaiting(WaitingLine& line, Call::Time now) {
     while (!line.empty() && line.most_urgent().deadline <= now) {
       Call& call = line.most_urgent();
-      const auto why = std::format("not sent within {} ms", call.request.timeout.count());
+      const auto why = Format("not sent within {} ms", call.request.timeout.count());
       Finish(call, std::unexpected(call.Failure(ErrorClass::kRetry, why)));
     }
   }

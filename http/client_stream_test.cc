@@ -14,6 +14,7 @@
 #include "http/client.h"
 #include "http/client_fixture_test.h"
 #include "http/test_server.h"
+#include "log/format.h"
 
 namespace berth::http {
 namespace {
@@ -187,7 +188,7 @@ TEST(ClientStreamTest, ALineTooLongIsAnError) {
 
 TEST(ClientStreamTest, AReaderThatStallsHoldsUpTheServerAndMissesNothing) {
   constexpr int kLines = 64 << 10;  // of 1 KiB
-  auto line = [](int i) { return std::format("{:<1023}\n", i); };
+  auto line = [](int i) { return Format("{:<1023}\n", i); };
   std::atomic<bool> stalled = false;
   std::atomic<int> written = 0;
   Server server([&](const ServedRequest& request) {

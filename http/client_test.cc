@@ -13,6 +13,7 @@
 #include "http/call.h"
 #include "http/client_fixture_test.h"
 #include "http/test_server.h"
+#include "log/format.h"
 
 namespace berth::http {
 namespace {
@@ -129,7 +130,7 @@ TEST(ClientTest, LargeBodiesGoWithoutWaitingForLeave) {
 TEST(ClientTest, RedirectsAreNotFollowed) {
   Server elsewhere([](const ServedRequest&) { return Answer(200, "{}"); });
   Server server([&](const ServedRequest&) {
-    return Answer(307, "", std::format("Location: {}/x\r\n", elsewhere.url()));
+    return Answer(307, "", Format("Location: {}/x\r\n", elsewhere.url()));
   });
   Client client;
   const auto response = Ask(client, Get(server, "/x"));
@@ -227,7 +228,7 @@ TEST(ClientTest, ManyCallsFromManyThreadsEachEndOnce) {
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {
         for (int i = 0; i < kEach; ++i) {
-          const std::string path = std::format("/{}/{}", t, i);
+          const std::string path = Format("/{}/{}", t, i);
           client.Send(AnyPeer(), Get(server, path), [&, path](Result<Response> result) {
             if (result && result->body.contains(path + " ")) ++right;
             done.count_down();

@@ -12,15 +12,17 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <format>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "log/format.h"
 
 // For tests only: an HTTP/1.1 server on a free port of the loopback that answers with whatever
 // bytes the test says.
@@ -61,16 +63,15 @@ inline std::pair<std::string, std::string> MakeCertificate(const std::string& na
 }
 
 inline std::string Answer(int code, std::string_view body, std::string_view headers = "") {
-  return std::format(
-      "HTTP/1.1 {} X\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n{}", code,
-      headers, body.size(), body);
+  return Format("HTTP/1.1 {} X\r\nContent-Type: application/json\r\n{}Content-Length: {}\r\n\r\n{}",
+                code, headers, body.size(), body);
 }
 
 // The head of an answer whose body follows in chunks, a chunk, and the last one.
 inline constexpr std::string_view kChunkedHead =
     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n";
 inline std::string Chunk(std::string_view bytes) {
-  return std::format("{:x}\r\n{}\r\n", bytes.size(), bytes);
+  return Format("{:x}\r\n{}\r\n", bytes.size(), bytes);
 }
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
@@ -118,7 +119,7 @@ struct ServedRequest {
   Connection* connection = nullptr;  // while the handler runs
 
   bool Has(std::string_view header_line) const {
-    return head.contains(std::format("\r\n{}\r\n", header_line));
+    return head.contains(Format("\r\n{}\r\n", header_line));
   }
   std::string Line() const { return head.substr(0, head.find("\r\n")); }
 };
@@ -162,9 +163,7 @@ class Server {
   }
 
   int port() const { return port_; }
-  std::string url() const {
-    return std::format("{}://127.0.0.1:{}", tls_ ? "https" : "http", port_);
-  }
+  std::string url() const { return Format("{}://127.0.0.1:{}", tls_ ? "https" : "http", port_); }
   std::vector<ServedRequest> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
@@ -206,7 +205,9 @@ class Server {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
-    bind(listener_, reinterpret_cast<sockaddr*>(&address), size);
+    if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0) {
+      throw std::runtime_error("cannot bind to a port of 127.0.0.1");
+    }
     listen(listener_, 128);
     getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
     port_ = ntohs(address.sin_port);

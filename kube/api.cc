@@ -1,9 +1,9 @@
 #include "kube/api.h"
 
-#include <format>
 #include <utility>
 
-#include "kube/json.h"
+#include "json/json.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -22,7 +22,7 @@ void AppendEscaped(std::string& out, std::string_view text) {
     if (IsUnreserved(c)) {
       out += c;
     } else {
-      std::format_to(std::back_inserter(out), "%{:02X}", static_cast<unsigned char>(c));
+      out += Format("%{:02X}", static_cast<unsigned char>(c));
     }
   }
 }
@@ -84,10 +84,10 @@ const char* Name(Propagation propagation) {
 }
 
 std::string DeleteBody(const DeleteOptions& options) {
-  Json body(jsoncons::json_object_arg);
+  Json body;
   body["apiVersion"] = "v1";
   body["kind"] = "DeleteOptions";
-  Json preconditions(jsoncons::json_object_arg);
+  Json preconditions;
   if (!options.uid.empty()) preconditions["uid"] = options.uid;
   if (!options.resource_version.empty()) {
     preconditions["resourceVersion"] = options.resource_version;
@@ -96,7 +96,7 @@ std::string DeleteBody(const DeleteOptions& options) {
   if (options.propagation != Propagation::kDefault) {
     body["propagationPolicy"] = Name(options.propagation);
   }
-  if (options.dry_run) body["dryRun"] = Json(jsoncons::json_array_arg, {"All"});
+  if (options.dry_run) body["dryRun"] = Json::Array({"All"});
   return body.to_string();
 }
 

@@ -9,10 +9,11 @@
 
 #include "async/event_loop.h"
 #include "http/test_server.h"
+#include "json/json.h"
 #include "kube/client_fixture_test.h"
 #include "kube/client_transport.h"
-#include "kube/json.h"
 #include "kube/status.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -148,9 +149,9 @@ TEST_F(ApiTest, ListsAPageWithItsSelectors) {
 }
 
 std::string PageOf(std::string_view item, std::string_view next, std::string_view version = "9") {
-  return Answer(200, std::format(R"({{"kind":"List","metadata":{{"resourceVersion":"{}",)"
-                                 R"("continue":"{}"}},"items":["{}"]}})",
-                                 version, next, item));
+  return Answer(200, Format(R"({{"kind":"List","metadata":{{"resourceVersion":"{}",)"
+                            R"("continue":"{}"}},"items":["{}"]}})",
+                            version, next, item));
 }
 
 // The items that a list brought, as one who keeps them would have them in the end.

@@ -1,11 +1,11 @@
 #include "kube/client.h"
 
-#include <format>
 #include <utility>
 
 #include "kube/session.h"
 #include "kube/status.h"
 #include "log/escape.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -43,7 +43,7 @@ CallId Client::Stream(Request request, StreamCallbacks callbacks) {
 CallId Client::Begin(Request request, Done done, OnLines on_lines) {
   if (!request.path.starts_with('/')) {  // it would run on from the server's name
     const auto path = log::Prefix(request.path, kMaxPathInMessage);
-    const auto what = std::format("{} {}", Name(request.method), path);
+    const auto what = Format("{} {}", Name(request.method), path);
     done(Terminal(what + ": the path must begin with \"/\""));
     return CallId::kNone;
   }

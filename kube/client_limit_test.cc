@@ -10,6 +10,7 @@
 #include "http/test_server.h"
 #include "kube/client.h"
 #include "kube/client_fixture_test.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -43,7 +44,7 @@ TEST(ClientLimitTest, WaitingCallsGoInOrderAsTheRateLetsThem) {
   Client client(To(server), {.qps = 10, .burst = 2});
   const auto begin = std::chrono::steady_clock::now();
   std::vector<std::future<Result<Response>>> calls;
-  for (int i = 0; i < 6; ++i) calls.push_back(Begin(client, Get(std::format("/{}", i))));
+  for (int i = 0; i < 6; ++i) calls.push_back(Begin(client, Get(Format("/{}", i))));
   for (auto& call : calls) EXPECT_TRUE(call.get());
   // Two at once, four more 100 ms apart.
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 400ms);

@@ -9,6 +9,7 @@
 #include "http/test_server.h"
 #include "kube/client.h"
 #include "kube/client_fixture_test.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -39,11 +40,11 @@ class ClientMetricsTest : public testing::Test {
 
   static std::string Requests(const Server& server, std::string_view code,
                               std::string_view method) {
-    return std::format(R"(rest_client_requests_total{{code="{}",host="127.0.0.1:{}",method="{}"}})",
-                       code, server.port(), method);
+    return Format(R"(rest_client_requests_total{{code="{}",host="127.0.0.1:{}",method="{}"}})",
+                  code, server.port(), method);
   }
   static std::string Count(const Server& server, std::string_view name, std::string_view verb) {
-    return std::format(R"({}_count{{host="127.0.0.1:{}",verb="{}"}})", name, server.port(), verb);
+    return Format(R"({}_count{{host="127.0.0.1:{}",verb="{}"}})", name, server.port(), verb);
   }
 
   prometheus::Registry registry_;
@@ -121,7 +122,7 @@ TEST_F(ClientMetricsTest, TheRateLimitsWaitIsMeasured) {
   EXPECT_EQ(Value(Count(server, name, "GET")), "3");
   EXPECT_EQ(Value(Count(server, name, "POST")), "") << "it does not pass the limit";
   const std::string sum =
-      std::format(R"({}_sum{{host="127.0.0.1:{}",verb="GET"}})", name, server.port());
+      Format(R"({}_sum{{host="127.0.0.1:{}",verb="GET"}})", name, server.port());
   EXPECT_GE(std::stod(Value(sum)), 0.05) << "50 ms and 100 ms, or a little less";
 }
 
@@ -130,7 +131,7 @@ TEST_F(ClientMetricsTest, BucketsAreClientGos) {
   metrics.Took("GET", 61s);
   for (const char* bound :
        {"0.005", "0.025", "0.1", "0.25", "0.5", "1", "2", "4", "8", "15", "30", "60", "+Inf"}) {
-    EXPECT_EQ(Value(std::format(
+    EXPECT_EQ(Value(Format(
                   R"(rest_client_request_duration_seconds_bucket{{host="h",verb="GET",le="{}"}})",
                   bound)),
               std::string_view(bound) == "+Inf" ? "1" : "0")

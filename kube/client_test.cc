@@ -12,6 +12,7 @@
 #include "http/test_server.h"
 #include "kube/client_fixture_test.h"
 #include "kube/status.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -256,7 +257,7 @@ class ClientTlsTest : public testing::Test {
 TEST_F(ClientTlsTest, AnotherNameIsRefusedUnlessItIsTheExpectedOne) {
   Server server(Fine, certificate_.first, certificate_.second);
   Config config = Trusting(server, certificate_.first);
-  config.server = std::format("https://localhost:{}", server.port());
+  config.server = Format("https://localhost:{}", server.port());
   {
     Client client(config);
     EXPECT_EQ(Failed(Ask(client, Get("/x"))).error_class, ErrorClass::kTerminal);
@@ -266,7 +267,7 @@ TEST_F(ClientTlsTest, AnotherNameIsRefusedUnlessItIsTheExpectedOne) {
   const auto response = Ask(client, Get("/x?y=1"));
   ASSERT_TRUE(response) << response.error().message;
   EXPECT_EQ(server.requests()[0].Line(), "GET /x?y=1 HTTP/1.1");
-  EXPECT_TRUE(server.requests()[0].Has(std::format("Host: localhost:{}", server.port())));
+  EXPECT_TRUE(server.requests()[0].Has(Format("Host: localhost:{}", server.port())));
 }
 
 TEST_F(ClientTlsTest, ShowsItsOwnCertificate) {

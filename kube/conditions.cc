@@ -3,8 +3,8 @@
 #include <string_view>
 #include <utility>
 
-#include "kube/timestamp.h"
 #include "log/escape.h"
+#include "log/timestamp.h"
 
 namespace berth::kube {
 namespace {
@@ -24,19 +24,19 @@ const char* Name(ConditionStatus status) {
 }
 
 Json& FindOrAdd(Json& conditions, const std::string& type) {
-  if (!conditions.is_array()) conditions = Json(jsoncons::json_array_arg);
+  if (!conditions.is_array()) conditions = Json::Array();
   for (Json& each : conditions.array_range()) {
     if (each.is_object() && each.get_value_or<std::string>("type", "") == type) return each;
   }
-  Json added(jsoncons::json_object_arg);
+  Json added;
   added["type"] = type;
   conditions.push_back(std::move(added));
   return conditions[conditions.size() - 1];
 }
 
 bool Set(Json& condition, std::string_view key, const Json& value) {
-  const auto found = condition.find(key);
-  if (found != condition.object_range().end() && found->value() == value) return false;
+  const Json* found = condition.find(key);
+  if (found && *found == value) return false;
   condition.insert_or_assign(key, value);
   return true;
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "async/executor.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 namespace berth::kube {
 

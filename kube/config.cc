@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <format>
 #include <fstream>
 #include <iterator>
 #include <optional>
+
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -19,18 +20,18 @@ constexpr std::size_t kMaxFile = std::size_t{1} << 20;
 Result<std::string> ReadFile(const std::filesystem::path& file) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {
-    return Terminal(std::format("{} is a directory, not a file", file.string()));
+    return Terminal(Format("{} is a directory, not a file", file.string()));
   }
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   if (!in) {
-    return Terminal(std::format("cannot read {}: {}", file.string(), std::strerror(errno)));
+    return Terminal(Format("cannot read {}: {}", file.string(), std::strerror(errno)));
   }
   std::string content(kMaxFile + 1, '\0');
   in.read(content.data(), static_cast<std::streamsize>(content.size()));
   content.resize(static_cast<std::size_t>(in.gcount()));
   if (content.size() > kMaxFile) {
-    return Terminal(std::format("{} is over 1 MiB", file.string()));
+    return Terminal(Format("{} is over 1 MiB", file.string()));
   }
   return content;
 }
@@ -119,13 +120,13 @@ class Kubeconfig {
         if (Text(entry, "name") == name && Has(entry, key)) return entry[key];
       }
     }
-    return Terminal(std::format("there is no {} named \"{}\" in {}", key, name, list));
+    return Terminal(Format("there is no {} named \"{}\" in {}", key, name, list));
   }
 
   Result<YAML::Node> Part(const YAML::Node& context, const std::string& current, const char* key,
                           const char* list) const {
     const std::string name = Text(context, key);
-    if (name.empty()) return Terminal(std::format("context \"{}\" names no {}", current, key));
+    if (name.empty()) return Terminal(Format("context \"{}\" names no {}", current, key));
     return Named(list, key, name);
   }
 
@@ -145,7 +146,7 @@ class Kubeconfig {
   Result<void> ReadUser(const YAML::Node& user, Config& config) const {
     for (const char* field :
          {"auth-provider", "username", "password", "as", "as-uid", "as-groups", "as-user-extra"}) {
-      if (Has(user, field)) return Terminal(std::format("{} is not supported", field));
+      if (Has(user, field)) return Terminal(Format("{} is not supported", field));
     }
     if (auto done = ReadPem(user, "client-certificate", config.client_cert_pem); !done) return done;
     if (auto done = ReadPem(user, "client-key", config.client_key_pem); !done) return done;
@@ -192,7 +193,7 @@ class Kubeconfig {
   static Result<void> ReadWords(const YAML::Node& exec, ExecPlugin& plugin) {
     for (const char* list : {"args", "env"}) {
       if (Has(exec, list) && !exec[list].IsSequence()) {
-        return Terminal(std::format("exec.{} must be a list", list));
+        return Terminal(Format("exec.{} must be a list", list));
       }
     }
     if (Has(exec, "args")) {
@@ -220,19 +221,19 @@ class Kubeconfig {
     std::string source = key + "-data";
     if (const std::string data = Text(node, source.c_str()); !data.empty()) {
       auto decoded = DecodeBase64(data);
-      if (!decoded) return Terminal(std::format("{} is not base64", source));
+      if (!decoded) return Terminal(Format("{} is not base64", source));
       pem = std::move(*decoded);
     } else if (const std::string file = Text(node, key.c_str()); !file.empty()) {
       auto content = ReadFile(folder_ / file);
       if (!content) {
-        return Terminal(std::format("{}: {}", key, content.error().message));
+        return Terminal(Format("{}: {}", key, content.error().message));
       }
       pem = std::move(*content);
       source = key;
     } else {
       return {};
     }
-    if (!pem.contains("-----BEGIN ")) return Terminal(std::format("{} holds no PEM", source));
+    if (!pem.contains("-----BEGIN ")) return Terminal(Format("{} holds no PEM", source));
     return {};
   }
 
@@ -256,19 +257,19 @@ Result<Config> InClusterConfig(const std::filesystem::path& root) {
   }
   Config config;
   const bool is_ipv6 = host.contains(':') && !host.starts_with('[');
-  config.server = std::format("https://{}:{}", is_ipv6 ? "[" + host + "]" : host, port);
+  config.server = Format("https://{}:{}", is_ipv6 ? "[" + host + "]" : host, port);
   if (auto fine = CheckServer(config.server, true); !fine) return std::unexpected(fine.error());
   auto ca = ReadFile(root / "ca.crt");
   if (!ca) return std::unexpected(ca.error());
   if (!ca->contains("-----BEGIN ")) {
-    return Terminal(std::format("{} holds no PEM", (root / "ca.crt").string()));
+    return Terminal(Format("{} holds no PEM", (root / "ca.crt").string()));
   }
   config.ca_pem = std::move(*ca);
   config.token_file = root / "token";
   auto token = ReadFile(config.token_file);
   if (!token) return std::unexpected(token.error());
   if (std::ranges::all_of(*token, IsBlank)) {
-    return Terminal(std::format("{} is empty", config.token_file.string()));
+    return Terminal(Format("{} is empty", config.token_file.string()));
   }
   return config;
 }
@@ -277,7 +278,7 @@ Result<Config> LoadKubeconfig(const std::filesystem::path& file) {
   auto text = ReadFile(file);
   if (!text) return std::unexpected(text.error());
   auto in_file = [&](std::string message) {
-    return Terminal(std::format("{}: {}", file.string(), message));
+    return Terminal(Format("{}: {}", file.string(), message));
   };
   try {
     const YAML::Node root = YAML::Load(*text);
@@ -287,7 +288,7 @@ Result<Config> LoadKubeconfig(const std::filesystem::path& file) {
     return config;
   } catch (const YAML::Exception& error) {
     // Only the place: yaml-cpp may quote what stands there, and that may be a secret.
-    return in_file(std::format("malformed YAML in line {}", error.mark.line + 1));
+    return in_file(Format("malformed YAML in line {}", error.mark.line + 1));
   }
 }
 

@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <format>
 #include <fstream>
+
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -41,12 +42,12 @@ class ConfigTest : public testing::Test {
   }
 
   Result<Config> Load(std::string_view cluster, std::string_view user) {
-    Write("config", std::format("apiVersion: v1\nkind: Config\ncurrent-context: here\n"
-                                "contexts:\n- name: other\n  context: {{cluster: x, user: x}}\n"
-                                "- name: here\n  context: {{cluster: c, user: u}}\n"
-                                "clusters:\n- name: c\n  cluster: {{{}}}\n"
-                                "users:\n- name: u\n  user: {{{}}}\n",
-                                cluster, user));
+    Write("config", Format("apiVersion: v1\nkind: Config\ncurrent-context: here\n"
+                           "contexts:\n- name: other\n  context: {{cluster: x, user: x}}\n"
+                           "- name: here\n  context: {{cluster: c, user: u}}\n"
+                           "clusters:\n- name: c\n  cluster: {{{}}}\n"
+                           "users:\n- name: u\n  user: {{{}}}\n",
+                           cluster, user));
     return LoadKubeconfig(folder_ / "config");
   }
 
@@ -70,11 +71,11 @@ class ConfigTest : public testing::Test {
 };
 
 TEST_F(ConfigTest, ReadsTheCurrentContextWithInlineData) {
-  const auto config = Load(
-      std::format("server: 'https://h:6443/', certificate-authority-data: {}, "
+  const auto config =
+      Load(Format("server: 'https://h:6443/', certificate-authority-data: {}, "
                   "certificate-authority: missing.crt, tls-server-name: kube",
                   kDataX),
-      std::format("client-certificate-data: {}, client-key-data: {}, token: t", kDataY, kDataX));
+           Format("client-certificate-data: {}, client-key-data: {}, token: t", kDataY, kDataX));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->server, "https://h:6443");
   EXPECT_EQ(config->ca_pem, kPemX);
@@ -89,9 +90,9 @@ TEST_F(ConfigTest, FilesAreRelativeToTheKubeconfig) {
   Write("pki/ca.crt", kPemX);
   Write("pki/client.crt", kPemY);
   const auto config = Load("server: 'https://h', certificate-authority: pki/ca.crt",
-                           std::format("client-certificate: pki/client.crt, client-key: {}, "
-                                       "tokenFile: run/token",
-                                       (folder_ / "pki/ca.crt").string()));
+                           Format("client-certificate: pki/client.crt, client-key: {}, "
+                                  "tokenFile: run/token",
+                                  (folder_ / "pki/ca.crt").string()));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->ca_pem, kPemX);
   EXPECT_EQ(config->client_cert_pem, kPemY);
@@ -129,11 +130,10 @@ TEST_F(ConfigTest, ReadsACredentialPlugin) {
 
 TEST_F(ConfigTest, APluginsCommandIsAPathOnlyWithASlash) {
   auto command = [&](std::string_view text) {
-    const auto config =
-        Load("server: 'https://h'",
-             std::format("exec: {{apiVersion: client.authentication.k8s.io/v1beta1, "
-                         "command: {}, provideClusterInfo: true}}",
-                         text));
+    const auto config = Load("server: 'https://h'",
+                             Format("exec: {{apiVersion: client.authentication.k8s.io/v1beta1, "
+                                    "command: {}, provideClusterInfo: true}}",
+                                    text));
     EXPECT_TRUE(config && config->exec && config->exec->provide_cluster_info);
     return config ? config->exec->command : config.error().message;
   };
@@ -144,7 +144,7 @@ TEST_F(ConfigTest, APluginsCommandIsAPathOnlyWithASlash) {
 
 TEST_F(ConfigTest, WhatAPluginMayNotBeIsNamed) {
   auto refused = [&](std::string_view exec, std::string_view more = "") {
-    return Refused("server: 'https://h'", std::format("exec: {{{}}}{}", exec, more));
+    return Refused("server: 'https://h'", Format("exec: {{{}}}{}", exec, more));
   };
   const std::string v1 = "apiVersion: client.authentication.k8s.io/v1";
   EXPECT_THAT(refused("command: aws"), HasSubstr("exec.apiVersion"));
@@ -162,13 +162,13 @@ TEST_F(ConfigTest, WhatAPluginMayNotBeIsNamed) {
   EXPECT_THAT(refused(v1 + ", command: aws, interactiveMode: Never", ", token: hunter2"),
               AllOf(HasSubstr("together with a token"), Not(HasSubstr("hunter2"))));
   EXPECT_THAT(Refused("server: 'http://h'",
-                      std::format("exec: {{{}, command: aws, interactiveMode: Never}}", v1)),
+                      Format("exec: {{{}, command: aws, interactiveMode: Never}}", v1)),
               HasSubstr("plain http"));
   EXPECT_THAT(
       Refused("server: 'https://h', extensions: [{name: client.authentication.k8s.io/exec}]",
-              std::format("exec: {{{}, command: aws, interactiveMode: Never, "
-                          "provideClusterInfo: true}}",
-                          v1)),
+              Format("exec: {{{}, command: aws, interactiveMode: Never, "
+                     "provideClusterInfo: true}}",
+                     v1)),
       HasSubstr("extension"));
 }
 
@@ -192,11 +192,11 @@ TEST_F(ConfigTest, BrokenCertificatesAreNamedNotShown) {
       AllOf(HasSubstr("certificate-authority-data holds no PEM"), Not(HasSubstr("secret"))));
   EXPECT_THAT(Refused("server: 'https://h', certificate-authority: no.crt", ""),
               AllOf(HasSubstr("certificate-authority: cannot read"), HasSubstr("no.crt")));
-  EXPECT_THAT(Refused("server: 'https://h'", std::format("client-key-data: {}", kDataX)),
+  EXPECT_THAT(Refused("server: 'https://h'", Format("client-key-data: {}", kDataX)),
               HasSubstr("together"));
   Write("key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\n");
   EXPECT_THAT(Refused("server: 'https://h'",
-                      std::format("client-certificate-data: {}, client-key: key", kDataX)),
+                      Format("client-certificate-data: {}, client-key: key", kDataX)),
               HasSubstr("client-key is encrypted"));
 }
 

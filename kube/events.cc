@@ -6,12 +6,12 @@
 #include <array>
 #include <bit>
 #include <cassert>
-#include <format>
 #include <functional>
 
-#include "kube/timestamp.h"
 #include "log/escape.h"
+#include "log/format.h"
 #include "log/log.h"
+#include "log/timestamp.h"
 
 namespace berth::kube {
 namespace {
@@ -22,8 +22,8 @@ constexpr async::Duration kFirstDelay = std::chrono::seconds(1);
 constexpr async::Duration kLongestDelay = std::chrono::minutes(1);
 
 std::string Joined(const ObjectReference& object) {
-  return std::format("{}\n{}\n{}\n{}\n{}", object.api_version, object.kind, object.ns, object.name,
-                     object.uid);
+  return Format("{}\n{}\n{}\n{}\n{}", object.api_version, object.kind, object.ns, object.name,
+                object.uid);
 }
 
 // Eight bytes for a text. Two texts of the thousands that are remembered share one in less than one
@@ -52,11 +52,11 @@ bool IsSubdomain(std::string_view name) {
 // After its object, for who reads a list of events.
 std::string EventName(const std::string& object, std::uint64_t random) {
   const bool allowed = object.size() <= kMaxObjectName && IsSubdomain(object);
-  return std::format("{}.{:016x}", allowed ? object : "event", random);
+  return Format("{}.{:016x}", allowed ? object : "event", random);
 }
 
 Json Regarding(const ObjectReference& object) {
-  Json regarding(jsoncons::json_object_arg);
+  Json regarding;
   regarding["apiVersion"] = object.api_version;
   regarding["kind"] = object.kind;
   if (!object.ns.empty()) regarding["namespace"] = object.ns;
@@ -87,14 +87,12 @@ struct EventRecorder::Event {
   bool waiting = false;  // to be written, or being written
   int tries = 0;
 
-  std::string Path() const {
-    return std::format("/apis/events.k8s.io/v1/namespaces/{}/events", ns);
-  }
+  std::string Path() const { return Format("/apis/events.k8s.io/v1/namespaces/{}/events", ns); }
 
   // A member of the body, and what is around it.
   std::string Series(std::string_view before) const {
-    return std::format(R"({}"series":{{"count":{},"lastObservedTime":"{}"}}}})", before, count,
-                       FormatMicroTime(last_observed));
+    return Format(R"({}"series":{{"count":{},"lastObservedTime":"{}"}}}})", before, count,
+                  FormatMicroTime(last_observed));
   }
 
   Request Creation() const {
@@ -122,8 +120,8 @@ void EventRecorder::Record(const ObjectReference& regarding, EventType type,
                            std::string_view note) {
   assert(!reason.empty() && !action.empty());  // the API wants both
   const std::string text = log::ToUtf8(note, kMaxNote);
-  std::string key = Digest(std::format("{}\n{}\n{}\n{}\n{}", Joined(regarding),
-                                       static_cast<int>(type), reason, action, text));
+  std::string key = Digest(Format("{}\n{}\n{}\n{}\n{}", Joined(regarding), static_cast<int>(type),
+                                  reason, action, text));
   const async::TimePoint now = executor_.Now();
   if (const EventPtr* known = known_.Find(key); known && now - (*known)->seen <= kWindow) {
     return Repeat(*known);
@@ -131,7 +129,7 @@ void EventRecorder::Record(const ObjectReference& regarding, EventType type,
   if (waiting_.size() >= kMaxWaiting || !MayCreate(regarding)) {
     return Count(stats_.dropped, "dropped");
   }
-  Json what(jsoncons::json_object_arg);
+  Json what;
   what["type"] = type == EventType::kNormal ? "Normal" : "Warning";
   what["reason"] = reason;
   what["action"] = action;
@@ -148,16 +146,18 @@ EventRecorder::EventPtr EventRecorder::Make(const ObjectReference& regarding, Js
   event->name = EventName(regarding.name, executor_.Random());
   event->last_observed = executor_.WallNow();
   event->seen = executor_.Now();
-  Json object(jsoncons::json_object_arg);
+  Json object;
   object["apiVersion"] = "events.k8s.io/v1";
   object["kind"] = "Event";
-  object["metadata"] =
-      Json(jsoncons::json_object_arg, {{"name", event->name}, {"namespace", event->ns}});
+  object["metadata"]["name"] = event->name;
+  object["metadata"]["namespace"] = event->ns;
   object["eventTime"] = FormatMicroTime(event->last_observed);
   object["regarding"] = Regarding(regarding);
   object["reportingController"] = options_.controller;
   object["reportingInstance"] = log::ToUtf8(options_.instance, kMaxInstance);
-  object.merge(std::move(what));
+  for (auto& member : what.object_range()) {
+    object.try_emplace(member.key(), std::move(member.value()));
+  }
   event->body = object.to_string();
   event->body.shrink_to_fit();
   return event;

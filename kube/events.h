@@ -13,8 +13,8 @@
 #include "async/executor.h"
 #include "async/task.h"
 #include "async/token_bucket.h"
+#include "json/json.h"
 #include "kube/error.h"
-#include "kube/json.h"
 #include "kube/lru_map.h"
 #include "kube/transport.h"
 

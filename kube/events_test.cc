@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "async/test_executor.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "log/log.h"
 
 namespace berth::kube {

@@ -5,16 +5,17 @@
 #include <openssl/x509.h>
 
 #include <algorithm>
-#include <format>
 #include <memory>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/json_view.h"
 #include "kube/subprocess.h"
+#include "log/format.h"
 #include "log/log.h"
+#include "log/timestamp.h"
 
 namespace berth::kube {
 namespace {
@@ -33,16 +34,6 @@ std::string EncodeBase64(const std::string& text) {
                                    static_cast<int>(text.size()));
   out.resize(static_cast<std::size_t>(size));
   return out;
-}
-
-std::optional<std::chrono::system_clock::time_point> ParseTime(std::string_view text) {
-  for (const char* format : {"%FT%TZ", "%FT%T%Ez"}) {
-    std::istringstream in{std::string(text)};
-    std::chrono::sys_time<std::chrono::nanoseconds> time;
-    in >> std::chrono::parse(format, time);
-    if (!in.fail() && in.peek() == std::istringstream::traits_type::eof()) return time;
-  }
-  return std::nullopt;
 }
 
 bool FitsHeader(std::string_view token) {
@@ -69,16 +60,16 @@ std::unexpected<Error> Wrong(std::string_view what) {
 }  // namespace
 
 std::string ExecInfo(const ExecPlugin& plugin, const Config& cluster) {
-  Json spec(jsoncons::json_object_arg);
+  Json spec;
   spec["interactive"] = false;
   if (plugin.provide_cluster_info) {
-    Json about(jsoncons::json_object_arg);
+    Json about;
     about["server"] = cluster.server;
     if (!cluster.tls_server_name.empty()) about["tls-server-name"] = cluster.tls_server_name;
     if (!cluster.ca_pem.empty()) about["certificate-authority-data"] = EncodeBase64(cluster.ca_pem);
     spec["cluster"] = std::move(about);
   }
-  Json info(jsoncons::json_object_arg);
+  Json info;
   info["apiVersion"] = plugin.api_version;
   info["kind"] = "ExecCredential";
   info["spec"] = std::move(spec);
@@ -91,7 +82,7 @@ Result<ExecCredential> ParseExecCredential(std::string_view json, std::string_vi
   if (!root) return Wrong("did not print JSON");
   if ((*root)["kind"].StringOr("") != "ExecCredential" ||
       (*root)["apiVersion"].StringOr("") != api_version) {
-    return Wrong(std::format("did not print an ExecCredential of {}", api_version));
+    return Wrong(Format("did not print an ExecCredential of {}", api_version));
   }
   const JsonView status = (*root)["status"];
   ExecCredential out;
@@ -126,7 +117,7 @@ Result<ExecCredential> RunExecPlugin(const ExecPlugin& plugin, const Config& clu
                            : Result<ExecCredential>(std::unexpected(output.error()));
   if (!credential) {
     std::string& message = credential.error().message;
-    if (output) message = std::format("\"{}\" {}", plugin.command, message);
+    if (output) message = Format("\"{}\" {}", plugin.command, message);
     message = "the credential plugin " + message;
   }
   return credential;
@@ -189,8 +180,8 @@ void ExecCredentials::Keep(ExecCredential fetched, WallTime now) {
   if (expires < now + kPause) {
     return Fail({ErrorClass::kRetry,
                  {},
-                 std::format("the credential plugin \"{}\" gave a credential that has expired",
-                             plugin_.command)});
+                 Format("the credential plugin \"{}\" gave a credential that has expired",
+                        plugin_.command)});
   }
   expires_ = expires;
   refresh_ = expires - std::min<WallTime::duration>((expires - now) / 10, kMaxMargin);

@@ -7,11 +7,13 @@
 #include <future>
 
 #include "http/test_server.h"
+#include "json/json.h"
 #include "kube/client.h"
 #include "kube/client_fixture_test.h"
-#include "kube/json.h"
 #include "kube/status.h"
 #include "kube/temp_folder_test.h"
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::kube {
 namespace {
@@ -31,7 +33,7 @@ using testing::StartsWith;
 constexpr const char* kV1 = "client.authentication.k8s.io/v1";
 
 std::string Printed(const Json& status) {
-  Json credential(jsoncons::json_object_arg);
+  Json credential;
   credential["apiVersion"] = kV1;
   credential["kind"] = "ExecCredential";
   credential["status"] = status;
@@ -39,14 +41,14 @@ std::string Printed(const Json& status) {
 }
 
 std::string Token(std::string_view token, std::string_view expires = "") {
-  Json status(jsoncons::json_object_arg);
+  Json status;
   status["token"] = std::string(token);
   if (!expires.empty()) status["expirationTimestamp"] = std::string(expires);
   return Printed(status);
 }
 
 std::string Pair(const std::pair<std::string, std::string>& pair, std::string_view expires = "") {
-  Json status(jsoncons::json_object_arg);
+  Json status;
   status["clientCertificateData"] = pair.first;
   status["clientKeyData"] = pair.second;
   if (!expires.empty()) status["expirationTimestamp"] = std::string(expires);
@@ -54,9 +56,8 @@ std::string Pair(const std::pair<std::string, std::string>& pair, std::string_vi
 }
 
 std::string In(std::chrono::seconds time) {
-  const auto then =
-      std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now()) + time;
-  return std::format("{:%FT%TZ}", then);
+  return FormatTime(std::chrono::ceil<std::chrono::seconds>(std::chrono::system_clock::now()) +
+                    time);
 }
 
 TEST(ExecInfoTest, TellsOfTheClusterOnlyWhoAsks) {
@@ -65,9 +66,9 @@ TEST(ExecInfoTest, TellsOfTheClusterOnlyWhoAsks) {
   cluster.server = "https://h:6443";
   cluster.ca_pem = "PEM";
   cluster.token = "hunter2";
-  EXPECT_EQ(ExecInfo(plugin, cluster), std::format(R"({{"apiVersion":"{}","kind":"ExecCredential",)"
-                                                   R"("spec":{{"interactive":false}}}})",
-                                                   kV1));
+  EXPECT_EQ(ExecInfo(plugin, cluster), Format(R"({{"apiVersion":"{}","kind":"ExecCredential",)"
+                                              R"("spec":{{"interactive":false}}}})",
+                                              kV1));
   plugin.provide_cluster_info = true;
   EXPECT_THAT(ExecInfo(plugin, cluster),
               AllOf(HasSubstr(R"("spec":{"interactive":false,"cluster":{"server":"https://h:6443",)"
@@ -110,7 +111,7 @@ TEST(ParseExecCredentialTest, WhatIsWrongIsNamedNeverShown) {
   EXPECT_THAT(why(R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1",)"
                   R"("status":{"token":"hunter2"}})"),
               HasSubstr(kV1));
-  EXPECT_THAT(why(Printed(Json(jsoncons::json_object_arg))), HasSubstr("no token"));
+  EXPECT_THAT(why(Printed(Json::Object())), HasSubstr("no token"));
   EXPECT_THAT(why(Token("hunter2\r\nX: y")), HasSubstr("header"));
   EXPECT_THAT(why(Token("hunter2", "soon")), HasSubstr("expirationTimestamp"));
   const auto pair = MakeCertificate("me");
@@ -136,9 +137,9 @@ class ExecPluginTest : public testing::Test {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       folder_.Write(std::to_string(i + 1), outputs[i]);
     }
-    return With(server, std::format("echo run >> runs; n=$(wc -l < runs)\n"
-                                    "[ $n -gt {0} ] && n={0}; cat $n",
-                                    outputs.size()));
+    return With(server, Format("echo run >> runs; n=$(wc -l < runs)\n"
+                               "[ $n -gt {0} ] && n={0}; cat $n",
+                               outputs.size()));
   }
 
   std::size_t Runs() const {
@@ -193,14 +194,14 @@ TEST_F(ExecPluginTest, AKubeconfigSaysWhichToRun) {
   folder_.Write("ca.crt", pair.first);
   std::filesystem::create_directory(folder_ / "bin");
   folder_.Script("bin/plugin", "cat out");
-  const std::string file = folder_.Write(
-      "config", std::format("current-context: a\n"
-                            "contexts: [{{name: a, context: {{cluster: c, user: u}}}}]\n"
-                            "clusters: [{{name: c, cluster: {{server: '{}', "
-                            "certificate-authority: ca.crt}}}}]\n"
-                            "users: [{{name: u, user: {{exec: {{apiVersion: {}, "
-                            "command: bin/plugin, interactiveMode: IfAvailable}}}}}}]\n",
-                            server.url(), kV1));
+  const std::string file =
+      folder_.Write("config", Format("current-context: a\n"
+                                     "contexts: [{{name: a, context: {{cluster: c, user: u}}}}]\n"
+                                     "clusters: [{{name: c, cluster: {{server: '{}', "
+                                     "certificate-authority: ca.crt}}}}]\n"
+                                     "users: [{{name: u, user: {{exec: {{apiVersion: {}, "
+                                     "command: bin/plugin, interactiveMode: IfAvailable}}}}}}]\n",
+                                     server.url(), kV1));
   const auto config = LoadKubeconfig(file);
   ASSERT_TRUE(config) << config.error().message;
   Client client(*config);

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <format>
-
 #include "async/test_executor.h"
 #include "kube/scripted_transport.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -29,21 +28,21 @@ struct Thing {
 };
 
 std::string Object(const std::string& name, int version, const std::string& colour) {
-  return std::format(
+  return Format(
       R"({{"metadata":{{"namespace":"ns","name":"{}","resourceVersion":"{}"}},"spec":{{"colour":"{}"}}}})",
       name, version, colour);
 }
 
 std::string Event(const char* type, const std::string& name, int version,
                   const std::string& colour = "red") {
-  return std::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, Object(name, version, colour));
+  return Format("{{\"type\":\"{}\",\"object\":{}}}\n", type, Object(name, version, colour));
 }
 
 std::string Bookmark(int version, bool initial_end = false) {
-  return std::format(R"({{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{}"{}}}}}}})"
-                     "\n",
-                     version,
-                     initial_end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "");
+  return Format(R"({{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"{}"{}}}}}}})"
+                "\n",
+                version,
+                initial_end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "");
 }
 
 constexpr const char* kGone =

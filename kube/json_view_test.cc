@@ -7,7 +7,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "kube/json.h"
+#include "json/json.h"
 
 namespace berth::kube {
 namespace {
@@ -168,10 +168,10 @@ TEST_F(JsonViewTest, TheInputMayEndAfterParsing) {
 
 TEST_F(JsonViewTest, AgreesWithJsonOnWhatJsonWrites) {
   EXPECT_TRUE(rc::check([this](std::vector<std::string> words) {
-    Json json(jsoncons::json_object_arg);
+    Json json;
     for (auto& word : words) {
       for (char& c : word) c &= 0x7F;
-      json[word] = Json(jsoncons::json_array_arg, {word, words.size()});
+      json[word] = Json::Array({word, words.size()});
     }
     const auto view = document_.Parse(json.as<std::string>());
     RC_ASSERT(view.has_value());

@@ -1,12 +1,12 @@
 #include "kube/leader_election.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
 
-#include "kube/json.h"
-#include "kube/timestamp.h"
+#include "json/json.h"
+#include "log/format.h"
 #include "log/log.h"
+#include "log/timestamp.h"
 
 namespace berth::kube {
 namespace {
@@ -30,7 +30,7 @@ LeaderElector::LeaderElector(async::Executor& executor, Transport& transport, Op
     : executor_(executor),
       transport_(transport),
       options_(std::move(options)),
-      path_(std::format("/apis/coordination.k8s.io/v1/namespaces/{}/leases", options_.ns)) {}
+      path_(Format("/apis/coordination.k8s.io/v1/namespaces/{}/leases", options_.ns)) {}
 
 void LeaderElector::Start(Callbacks callbacks) {
   callbacks_ = std::move(callbacks);
@@ -51,7 +51,7 @@ async::Task<void> LeaderElector::Run() {
       log::Debug("lease", {{"name", options_.name}, {"error", fine.error().message}});
     }
     if (leading_ && seen_.known && seen_.holder != options_.identity) {
-      Depose(std::format("the lease is held by \"{}\"", seen_.holder));
+      Depose(Format("the lease is held by \"{}\"", seen_.holder));
     }
     co_await async::Sleep(
         executor_, options_.retry + duration_cast<async::Duration>(options_.retry * 0.2 *
@@ -101,7 +101,7 @@ async::Task<Result<void>> LeaderElector::Claim() {
 
 std::string LeaderElector::ClaimBody() const {
   const std::string now = FormatMicroTime(executor_.WallNow());
-  Json spec(jsoncons::json_object_arg);
+  Json spec;
   spec["holderIdentity"] = options_.identity;
   spec["leaseDurationSeconds"] = duration_cast<seconds>(options_.lease).count();
   if (seen_.holder != options_.identity) {
@@ -109,10 +109,10 @@ std::string LeaderElector::ClaimBody() const {
     spec["leaseTransitions"] = seen_.exists ? seen_.transitions + 1 : 0;
   }
   spec["renewTime"] = now;
-  Json lease(jsoncons::json_object_arg);
+  Json lease;
   lease["apiVersion"] = "coordination.k8s.io/v1";
   lease["kind"] = "Lease";
-  Json metadata(jsoncons::json_object_arg);
+  Json metadata;
   metadata["name"] = options_.name;
   if (seen_.exists) metadata["resourceVersion"] = seen_.version;
   lease["metadata"] = std::move(metadata);
@@ -157,10 +157,10 @@ async::Task<void> LeaderElector::Release(async::TimePoint quiet) {
   Depose("shutting down");
   if (!led || quiet >= fence()) co_return;
   co_await async::Sleep(executor_, std::max(quiet - executor_.Now(), async::Duration{}));
-  Json body(jsoncons::json_object_arg);
-  body["metadata"] = Json(jsoncons::json_object_arg);
+  Json body;
+  body["metadata"] = Json::Object();
   body["metadata"]["resourceVersion"] = seen_.version;
-  body["spec"] = Json(jsoncons::json_object_arg);
+  body["spec"] = Json::Object();
   body["spec"]["holderIdentity"] = "";
   co_await Call({.method = Method::kPatch,
                  .path = path_ + "/" + options_.name,
@@ -177,8 +177,8 @@ async::Handle FencedTransport::Send(Request request, Done done) {
       done(std::unexpected(Error{ErrorClass::kRetry, {}, "not sent: the leadership is ending"}));
     });
   }
-  request.path += std::format("{}timeout={}ms", request.path.contains('?') ? "&" : "?",
-                              request.timeout.count());
+  request.path +=
+      Format("{}timeout={}ms", request.path.contains('?') ? "&" : "?", request.timeout.count());
   while (!unsettled_->empty() && unsettled_->begin()->second <= executor_.Now()) {
     unsettled_->erase(unsettled_->begin());
   }

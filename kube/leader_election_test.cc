@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <format>
-
 #include "async/test_executor.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/scripted_transport.h"
+#include "log/format.h"
 
 // Named cases; that no two ever write at once is shown by the simulation (simulate/leadership).
 namespace berth::kube {
@@ -17,7 +16,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 
 std::string Lease(int version, const std::string& holder, int seconds = 30) {
-  return std::format(
+  return Format(
       R"({{"metadata":{{"name":"l","resourceVersion":"{}"}},"spec":{{"holderIdentity":"{}","leaseDurationSeconds":{},"leaseTransitions":3}}}})",
       version, holder, seconds);
 }

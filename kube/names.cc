@@ -1,7 +1,8 @@
 #include "kube/names.h"
 
 #include <algorithm>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -60,8 +61,8 @@ constexpr std::string_view kConfigKey =
 void CheckName(std::string_view part, Problems& problems) {
   if (part.empty()) problems.emplace_back("name part must be non-empty");
   if (part.size() > kMaxLabel)
-    problems.push_back(std::format("name part must be no more than {} bytes", kMaxLabel));
-  if (!IsName(part)) problems.push_back(std::format("name part {}", kName));
+    problems.push_back(Format("name part must be no more than {} bytes", kMaxLabel));
+  if (!IsName(part)) problems.push_back(Format("name part {}", kName));
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ void CheckName(std::string_view part, Problems& problems) {
 Problems SubdomainProblems(std::string_view name) {
   Problems problems;
   if (name.size() > kMaxSubdomain)
-    problems.push_back(std::format("must be no more than {} characters", kMaxSubdomain));
+    problems.push_back(Format("must be no more than {} characters", kMaxSubdomain));
   if (!IsSubdomain(name)) problems.emplace_back(kSubdomain);
   return problems;
 }
@@ -77,7 +78,7 @@ Problems SubdomainProblems(std::string_view name) {
 Problems DnsLabelProblems(std::string_view name) {
   Problems problems;
   if (name.size() > kMaxLabel)
-    problems.push_back(std::format("must be no more than {} bytes", kMaxLabel));
+    problems.push_back(Format("must be no more than {} bytes", kMaxLabel));
   if (!IsDnsLabel(name)) problems.emplace_back(kDnsLabel);
   return problems;
 }
@@ -92,9 +93,9 @@ Problems QualifiedNameProblems(std::string_view name) {
   const std::string_view part = name.substr(slash + 1);
   if (part.contains('/')) {
     return {
-        std::format("a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. "
-                    "'example.com/MyName')",
-                    kName)};
+        Format("a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. "
+               "'example.com/MyName')",
+               kName)};
   }
   Problems problems;
   if (slash == 0) {
@@ -110,7 +111,7 @@ Problems QualifiedNameProblems(std::string_view name) {
 Problems LabelValueProblems(std::string_view value) {
   Problems problems;
   if (value.size() > kMaxLabel)
-    problems.push_back(std::format("must be no more than {} bytes", kMaxLabel));
+    problems.push_back(Format("must be no more than {} bytes", kMaxLabel));
   if (!value.empty() && !IsName(value)) problems.emplace_back(kLabelValue);
   return problems;
 }
@@ -118,9 +119,9 @@ Problems LabelValueProblems(std::string_view value) {
 Problems ConfigKeyProblems(std::string_view key) {
   Problems problems;
   if (key.size() > kMaxSubdomain)
-    problems.push_back(std::format("must be no more than {} characters", kMaxSubdomain));
+    problems.push_back(Format("must be no more than {} characters", kMaxSubdomain));
   if (key.empty() || !std::ranges::all_of(key, IsNameCharacter)) problems.emplace_back(kConfigKey);
-  if (key == "." || key == "..") problems.push_back(std::format("must not be '{}'", key));
+  if (key == "." || key == "..") problems.push_back(Format("must not be '{}'", key));
   return problems;
 }
 

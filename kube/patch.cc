@@ -6,9 +6,8 @@ namespace berth::kube {
 namespace {
 
 const Json* Member(const Json& object, std::string_view key) {
-  const auto found = object.find(key);
-  if (found == object.object_range().end() || found->value().is_null()) return nullptr;
-  return &found->value();
+  const Json* found = object.find(key);
+  return found && !found->is_null() ? found : nullptr;
 }
 
 std::optional<Json> Difference(const Json& from, const Json& to);
@@ -21,9 +20,8 @@ bool SameItems(const Json& from, const Json& to) {
   return true;
 }
 
-// jsoncons' own from_diff takes a null for a value, and members in another order for a difference.
 std::optional<Json> ObjectDifference(const Json& from, const Json& to) {
-  Json patch(jsoncons::json_object_arg);
+  Json patch;
   for (const auto& member : from.object_range()) {
     if (Member(from, member.key()) && !Member(to, member.key())) {
       patch.try_emplace(member.key(), Json::null());

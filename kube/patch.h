@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "kube/json.h"
+#include "json/json.h"
 
 namespace berth::kube {
 

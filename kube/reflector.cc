@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <format>
 #include <optional>
 #include <utility>
 
 #include "kube/status.h"
+#include "log/format.h"
 #include "log/log.h"
 
 namespace berth::kube {
@@ -56,7 +56,7 @@ std::string Escape(std::string_view text) {
     if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.') {
       out += c;
     } else {
-      out += std::format("%{:02X}", static_cast<unsigned char>(c));
+      out += Format("%{:02X}", static_cast<unsigned char>(c));
     }
   }
   return out;
@@ -114,7 +114,7 @@ async::Task<bool> Reflector::StreamList() {
 async::Task<bool> Reflector::ListPages() {
   std::string continue_token;
   do {
-    std::string more = std::format("limit={}", options_.page);
+    std::string more = Format("limit={}", options_.page);
     if (!continue_token.empty()) more += "&continue=" + Escape(continue_token);
     Request request{.path = options_.path + Query(more), .timeout = kCallTimeout};
     auto page = co_await async::Callback<Result<Response>>(
@@ -180,11 +180,11 @@ async::Task<void> Reflector::Rest(async::TimePoint began, Result<void> ended) {
 async::Task<Result<void>> Reflector::OpenWatch(std::string query) {
   const auto seconds =
       kLeastWatchSeconds + static_cast<int>(executor_.RandomFraction() * kLeastWatchSeconds);
-  Request request{.path = options_.path +
-                          Query(std::format("watch=true&allowWatchBookmarks=true&timeoutSeconds={}"
-                                            "&{}",
-                                            seconds, query)),
-                  .timeout = std::chrono::seconds(seconds) + kWatchGrace};
+  Request request{
+      .path = options_.path + Query(Format("watch=true&allowWatchBookmarks=true&timeoutSeconds={}"
+                                           "&{}",
+                                           seconds, query)),
+      .timeout = std::chrono::seconds(seconds) + kWatchGrace};
   ++status_.watches;
   status_.watching = true;
   auto ended = co_await async::Callback<Result<void>>([&](auto done) {

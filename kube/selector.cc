@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <format>
 #include <optional>
 #include <utility>
 
 #include "kube/names.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -69,7 +69,7 @@ class Lexer {
   std::string_view text_;
 };
 
-std::string Quoted(std::string_view text) { return std::format("\"{}\"", text); }
+std::string Quoted(std::string_view text) { return Format("\"{}\"", text); }
 
 std::optional<std::int64_t> ParseInt(std::string_view text) {
   std::int64_t number = 0;
@@ -109,7 +109,7 @@ class LabelSelectorParser {
     return lexer_.token() == Token::kIdentifier || lexer_.token() == Token::kNot;
   }
   std::string Found(std::string_view rest) const {
-    return std::format("found '{}'{}", lexer_.text(), rest);
+    return Format("found '{}'{}", lexer_.text(), rest);
   }
   void Fail(std::string error) {
     if (error_.empty()) error_ = std::move(error);
@@ -122,7 +122,7 @@ class LabelSelectorParser {
     if (lexer_.token() != Token::kIdentifier) return Fail(Found(", expected: identifier"));
     requirement.key = lexer_.text();
     for (const std::string& problem : QualifiedNameProblems(requirement.key))
-      return Fail(std::format("key: Invalid value: {}: {}", Quoted(requirement.key), problem));
+      return Fail(Format("key: Invalid value: {}: {}", Quoted(requirement.key), problem));
     lexer_.Advance();
     if (negated) {
       requirement.op = Operator::kNotExists;
@@ -202,13 +202,13 @@ class LabelSelectorParser {
       const std::string& value = requirement.values[i];
       if (number && !ParseInt(value)) {
         Fail(
-            std::format("values[{}]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must "
-                        "be an integer",
-                        i, Quoted(value)));
+            Format("values[{}]: Invalid value: {}: for 'Gt', 'Lt' operators, the value must "
+                   "be an integer",
+                   i, Quoted(value)));
       }
       for (const std::string& problem : LabelValueProblems(value)) {
-        Fail(std::format("values[{}][{}]: Invalid value: {}: {}", i, requirement.key, Quoted(value),
-                         problem));
+        Fail(Format("values[{}][{}]: Invalid value: {}: {}", i, requirement.key, Quoted(value),
+                    problem));
       }
     }
   }
@@ -274,8 +274,7 @@ std::expected<Selector, std::string> Selector::ParseFields(std::string_view text
     if (part.empty()) continue;
     auto term = ParseTerm(part);
     if (!term) {
-      return std::unexpected(
-          std::format("invalid selector: '{}'; can't understand '{}'", text, part));
+      return std::unexpected(Format("invalid selector: '{}'; can't understand '{}'", text, part));
     }
     const bool metadata = term->key == "metadata.name" || term->key == "metadata.namespace";
     if (!metadata && std::ranges::find(known, term->key) == known.end())

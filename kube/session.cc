@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <format>
 #include <utility>
 
 #include "http/call.h"
+#include "log/format.h"
 
 namespace berth::kube {
 
@@ -16,8 +16,8 @@ Endpoint::Endpoint(const Config& config) : url(config.server) {
   if (config.tls_server_name.empty()) return;
   const std::size_t colon = authority.find(':', authority.find(']') + 1);
   const std::string port = colon == std::string::npos ? "443" : authority.substr(colon + 1);
-  connect_to = std::format("{}:{}", authority.substr(0, colon), port);
-  url = std::format("https://{}:{}{}", config.tls_server_name, port, config.server.substr(end));
+  connect_to = Format("{}:{}", authority.substr(0, colon), port);
+  url = Format("https://{}:{}{}", config.tls_server_name, port, config.server.substr(end));
 }
 
 Session::Session(const Config& config, const ClientOptions& options, std::function<void()> wake)

@@ -1,10 +1,10 @@
 #include "kube/status.h"
 
 #include <algorithm>
-#include <format>
 
 #include "kube/json_view.h"
 #include "log/escape.h"
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -78,7 +78,7 @@ void AppendDetails(std::string& out, const StatusDetails& details) {
 
 // "workqueues.live.berth.dev", or the name alone in the core group.
 std::string Qualified(std::string_view what, std::string_view group) {
-  return group.empty() ? std::string(what) : std::format("{}.{}", what, group);
+  return group.empty() ? std::string(what) : Format("{}.{}", what, group);
 }
 
 std::string Quoted(std::string_view text) {
@@ -102,7 +102,7 @@ std::string InOneLine(const std::vector<StatusCause>& causes) {
   std::vector<std::string> lines;
   for (const auto& cause : causes) {
     std::string line =
-        cause.field.empty() ? cause.message : std::format("{}: {}", cause.field, cause.message);
+        cause.field.empty() ? cause.message : Format("{}: {}", cause.field, cause.message);
     if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
   }
   if (lines.size() == 1) return lines.front();
@@ -148,36 +148,36 @@ Status Forbidden(std::string_view group, std::string_view plural, std::string_vi
                  std::string_view why) {
   std::string message;
   if (plural.empty()) {
-    message = std::format("forbidden: {}", why);
+    message = Format("forbidden: {}", why);
   } else if (name.empty()) {
-    message = std::format("{} is forbidden: {}", Qualified(plural, group), why);
+    message = Format("{} is forbidden: {}", Qualified(plural, group), why);
   } else {
-    message = std::format("{} {} is forbidden: {}", Qualified(plural, group), Quoted(name), why);
+    message = Format("{} {} is forbidden: {}", Qualified(plural, group), Quoted(name), why);
   }
   return About(403, "Forbidden", group, plural, name, std::move(message));
 }
 
 Status NotFound(std::string_view group, std::string_view plural, std::string_view name) {
   return About(404, "NotFound", group, plural, name,
-               std::format("{} {} not found", Qualified(plural, group), Quoted(name)));
+               Format("{} {} not found", Qualified(plural, group), Quoted(name)));
 }
 
 Status AlreadyExists(std::string_view group, std::string_view plural, std::string_view name) {
   return About(409, "AlreadyExists", group, plural, name,
-               std::format("{} {} already exists", Qualified(plural, group), Quoted(name)));
+               Format("{} {} already exists", Qualified(plural, group), Quoted(name)));
 }
 
 Status Conflict(std::string_view group, std::string_view plural, std::string_view name,
                 std::string_view why) {
   return About(409, "Conflict", group, plural, name,
-               std::format("Operation cannot be fulfilled on {} {}: {}", Qualified(plural, group),
-                           Quoted(name), why));
+               Format("Operation cannot be fulfilled on {} {}: {}", Qualified(plural, group),
+                      Quoted(name), why));
 }
 
 Status Invalid(std::string_view kind, std::string_view group, std::string_view name,
                std::vector<StatusCause> causes) {
   Status status = About(422, "Invalid", group, kind, name,
-                        std::format("{} {} is invalid", Qualified(kind, group), Quoted(name)));
+                        Format("{} {} is invalid", Qualified(kind, group), Quoted(name)));
   if (!causes.empty()) status.message += ": " + InOneLine(causes);
   status.details.causes = std::move(causes);
   return status;
@@ -185,30 +185,30 @@ Status Invalid(std::string_view kind, std::string_view group, std::string_view n
 
 Status MethodNotAllowed(std::string_view group, std::string_view plural, std::string_view verb) {
   return About(405, "MethodNotAllowed", group, plural, {},
-               std::format("{} is not supported on resources of kind {}", verb,
-                           Quoted(Qualified(plural, group))));
+               Format("{} is not supported on resources of kind {}", verb,
+                      Quoted(Qualified(plural, group))));
 }
 
 Status NotAcceptable(std::string_view accepted_types) {
   return {406,
           "NotAcceptable",
-          std::format("only the following media types are accepted: {}", accepted_types),
+          Format("only the following media types are accepted: {}", accepted_types),
           {}};
 }
 
 Status UnsupportedMediaType(std::string_view accepted_types) {
   return {415,
           "UnsupportedMediaType",
-          std::format("the body of the request was in an unknown format - accepted media types "
-                      "include: {}",
-                      accepted_types),
+          Format("the body of the request was in an unknown format - accepted media types "
+                 "include: {}",
+                 accepted_types),
           {}};
 }
 
 Status RequestEntityTooLarge(std::size_t limit_bytes) {
   return {413,
           "RequestEntityTooLarge",
-          std::format("Request entity is too large: limit is {}", limit_bytes),
+          Format("Request entity is too large: limit is {}", limit_bytes),
           {}};
 }
 
@@ -221,7 +221,7 @@ Status TooManyRequests(int retry_after_seconds) {
 Status Expired(std::string message) { return {410, "Expired", std::move(message), {}}; }
 
 Status InternalError(std::string_view why) {
-  Status status{500, "InternalError", std::format("Internal error occurred: {}", why), {}};
+  Status status{500, "InternalError", Format("Internal error occurred: {}", why), {}};
   status.details.causes.push_back({{}, std::string(why), {}});
   return status;
 }
@@ -258,13 +258,12 @@ ErrorClass Classify(const Error& error, bool write) {
 
 std::string WithoutStatus(int http_code, std::string_view body) {
   if (http_code >= 300 && http_code < 400) {
-    return std::format("the API server answered {}: redirects are not followed", http_code);
+    return Format("the API server answered {}: redirects are not followed", http_code);
   }
   const std::size_t end = body.find_last_not_of(" \r\n\t");
   body = body.substr(0, end == std::string_view::npos ? 0 : end + 1);
-  if (body.empty()) return std::format("the API server answered {} without a reason", http_code);
-  return std::format("the API server answered {}: {}", http_code,
-                     log::Prefix(body, kMaxForeignText));
+  if (body.empty()) return Format("the API server answered {} without a reason", http_code);
+  return Format("the API server answered {}: {}", http_code, log::Prefix(body, kMaxForeignText));
 }
 
 }  // namespace

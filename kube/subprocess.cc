@@ -12,8 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <format>
 #include <string_view>
+
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -37,13 +38,12 @@ class Descriptor {
 };
 
 std::unexpected<Error> Failed(const Program& program, std::string_view how) {
-  return std::unexpected(
-      Error{ErrorClass::kRetry, {}, std::format("\"{}\" {}", program.command, how)});
+  return std::unexpected(Error{ErrorClass::kRetry, {}, Format("\"{}\" {}", program.command, how)});
 }
 
 // What cannot be started now may be startable later, unless it is the command that is wrong.
 std::unexpected<Error> NotStarted(const Program& program, int code) {
-  auto failure = Failed(program, std::format("cannot be run: {}", std::strerror(code)));
+  auto failure = Failed(program, Format("cannot be run: {}", std::strerror(code)));
   const bool passing = code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;
   if (!passing) failure.error().error_class = ErrorClass::kTerminal;
   return failure;
@@ -123,7 +123,7 @@ std::string Follow(const Program& program, int process, int output, int stopped,
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) {
-      return std::format("did not end within {} ms", program.time_limit.count());
+      return Format("did not end within {} ms", program.time_limit.count());
     }
     poll(watched, std::size(watched), static_cast<int>(left.count()));
     if (watched[2].revents != 0) return "was stopped";
@@ -131,7 +131,7 @@ std::string Follow(const Program& program, int process, int output, int stopped,
     // Once the other end is closed the pipe would wake us for ever.
     if (!Drain(output, into, program.output_limit)) watched[0].fd = -1;
     if (into.size() > program.output_limit) {
-      return std::format("wrote more than {} bytes", program.output_limit);
+      return Format("wrote more than {} bytes", program.output_limit);
     }
     if (ended) return {};
   }
@@ -165,10 +165,10 @@ Result<std::string> RunProgram(const Program& program, std::stop_token stop) {
   }
   if (!why.empty()) return Failed(program, why);
   if (WIFSIGNALED(status)) {
-    return Failed(program, std::format("was ended by signal {}", WTERMSIG(status)));
+    return Failed(program, Format("was ended by signal {}", WTERMSIG(status)));
   }
   if (WEXITSTATUS(status) != 0) {
-    return Failed(program, std::format("ended with status {}", WEXITSTATUS(status)));
+    return Failed(program, Format("ended with status {}", WEXITSTATUS(status)));
   }
   return text;
 }

@@ -1,10 +1,10 @@
 #include "kube/token.h"
 
 #include <algorithm>
-#include <format>
 #include <fstream>
 #include <utility>
 
+#include "log/format.h"
 #include "log/log.h"
 
 namespace berth::kube {
@@ -52,7 +52,7 @@ Result<std::string> TokenSource::Get() {
   }
   if (token_.empty()) {
     return std::unexpected(
-        Error{ErrorClass::kRetry, {}, std::format("there is no token in {}", file_.string())});
+        Error{ErrorClass::kRetry, {}, Format("there is no token in {}", file_.string())});
   }
   return token_;
 }

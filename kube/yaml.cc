@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <format>
 #include <optional>
+
+#include "log/format.h"
 
 namespace berth::kube {
 namespace {
@@ -21,7 +22,7 @@ constexpr std::string_view kPlain = "?";
 constexpr std::string_view kString = "tag:yaml.org,2002:str";
 
 std::unexpected<Error> At(const YAML::Mark& mark, std::string_view why) {
-  return Terminal(std::format("line {}: {}", mark.line + 1, why));
+  return Terminal(Format("line {}: {}", mark.line + 1, why));
 }
 
 template <typename Number, typename... Base>
@@ -90,12 +91,12 @@ class Conversion {
   }
 
   Result<Json> Map(const YAML::Node& node, int depth) {
-    Json map(jsoncons::json_object_arg);
+    Json map;
     for (const std::pair<YAML::Node, YAML::Node>& member : node) {
       const auto& [key, value] = member;
       if (!key.IsScalar()) return At(key.Mark(), "a key must be a scalar");
       if (map.contains(key.Scalar())) {
-        return At(key.Mark(), std::format("the key \"{}\" is there twice", key.Scalar()));
+        return At(key.Mark(), Format("the key \"{}\" is there twice", key.Scalar()));
       }
       auto converted = Convert(value, depth + 1);
       if (!converted) return converted;
@@ -105,7 +106,7 @@ class Conversion {
   }
 
   Result<Json> Sequence(const YAML::Node& node, int depth) {
-    Json sequence(jsoncons::json_array_arg);
+    Json sequence = Json::Array();
     for (const YAML::Node& item : node) {
       auto converted = Convert(item, depth + 1);
       if (!converted) return converted;
@@ -124,7 +125,7 @@ Result<Json> YamlToJson(std::string_view text) {
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
     if (documents.size() != 1) {
-      return Terminal(std::format("{} YAML documents where one is wanted", documents.size()));
+      return Terminal(Format("{} YAML documents where one is wanted", documents.size()));
     }
     return Conversion().Convert(documents.front());
   } catch (const YAML::Exception& error) {

@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <string_view>
 
+#include "json/json.h"
 #include "kube/error.h"
-#include "kube/json.h"
 
 namespace berth::kube {
 

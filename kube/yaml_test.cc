@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "log/format.h"
+
 namespace berth::kube {
 namespace {
 
@@ -36,7 +38,7 @@ TEST(Yaml, PlainScalarsHaveKubectlsTypes) {
       {"0644", "420"},
       {"0b101", "5"},
       {"1.5", "1.5"},
-      {"-1e3", "-1000.0"},
+      {"-1e3", "-1000"},
       {".5", "0.5"},
       {"18446744073709551615", "18446744073709551615"},
       {"1.2.3", "\"1.2.3\""},
@@ -50,7 +52,7 @@ TEST(Yaml, PlainScalarsHaveKubectlsTypes) {
       {"2026-01-02", "\"2026-01-02\""},
       {"-9223372036854775808", "-9223372036854775808"}};
   for (const auto& [yaml, json] : cases)
-    EXPECT_EQ(Converted(std::format("- {}", yaml)), std::format("[{}]", json));
+    EXPECT_EQ(Converted(Format("- {}", yaml)), Format("[{}]", json));
 }
 
 TEST(Yaml, WhatIsQuotedIsAString) {
@@ -76,8 +78,8 @@ TEST(Yaml, IsBounded) {
   EXPECT_THAT(Converted("a: &a [*a]"), HasSubstr("too deeply"));
   std::string laughs = "a: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 9; ++i) {
-    laughs += std::format("{}: &a{} [", i, i);
-    for (int j = 0; j < 10; ++j) laughs += std::format("{}*a{}", j == 0 ? "" : ", ", i - 1);
+    laughs += Format("{}: &a{} [", i, i);
+    for (int j = 0; j < 10; ++j) laughs += Format("{}*a{}", j == 0 ? "" : ", ", i - 1);
     laughs += "]\n";
   }
   EXPECT_THAT(Converted(laughs), HasSubstr("too many values"));

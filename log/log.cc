@@ -6,16 +6,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <format>
 #include <mutex>
 
 #include "log/escape.h"
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::log {
 namespace {
 
 std::atomic<Level> current_level{Level::kInfo};
-std::atomic<Format> current_format{Format::kJson};
+std::atomic<LineFormat> current_format{LineFormat::kJson};
 
 constexpr std::string_view kLevelNames[] = {"debug", "info", "warn", "error"};
 constexpr std::string_view kLevelLabels[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
@@ -23,7 +24,7 @@ constexpr std::string_view kLevelLabels[] = {"DEBUG", "INFO ", "WARN ", "ERROR"}
 void AppendCut(std::string& out, std::string_view text) {
   const std::string_view kept = Prefix(text, kMaxValue);
   AppendEscaped(out, kept);
-  if (kept.size() < text.size()) out += std::format("…(+{} bytes)", text.size() - kept.size());
+  if (kept.size() < text.size()) out += Format("…(+{} bytes)", text.size() - kept.size());
 }
 
 // A value that reads as one word without quotes, as in key=value.
@@ -92,7 +93,7 @@ void WriteAll(std::string_view line) {
 
 }  // namespace
 
-Value::Value(double value) : text_(std::format("{}", value)), quoted_(!std::isfinite(value)) {}
+Value::Value(double value) : text_(Format("{}", value)), quoted_(!std::isfinite(value)) {}
 
 bool SetLevel(std::string_view name) {
   for (int i = 0; i < 4; ++i) {
@@ -105,7 +106,7 @@ bool SetLevel(std::string_view name) {
 
 bool SetFormat(std::string_view name) {
   if (name != "json" && name != "text") return false;
-  current_format = name == "json" ? Format::kJson : Format::kText;
+  current_format = name == "json" ? LineFormat::kJson : LineFormat::kText;
   return true;
 }
 
@@ -113,17 +114,16 @@ bool Enabled(Level level) { return level >= current_level.load(std::memory_order
 
 void Write(Level level, std::string_view message, Fields fields) {
   if (!Enabled(level)) return;
-  using std::chrono::floor;
-  const auto now = floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  std::string line = Line(current_format, level, std::format("{:%FT%T}Z", now), message, fields);
+  std::string line = Line(current_format, level, FormatMilliTime(std::chrono::system_clock::now()),
+                          message, fields);
   line += '\n';
   WriteAll(line);
 }
 
-std::string Line(Format format, Level level, std::string_view timestamp, std::string_view message,
-                 Fields fields) {
-  return format == Format::kJson ? JsonLine(level, timestamp, message, fields)
-                                 : TextLine(level, timestamp, message, fields);
+std::string Line(LineFormat format, Level level, std::string_view timestamp,
+                 std::string_view message, Fields fields) {
+  return format == LineFormat::kJson ? JsonLine(level, timestamp, message, fields)
+                                     : TextLine(level, timestamp, message, fields);
 }
 
 }  // namespace berth::log

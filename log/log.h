@@ -15,7 +15,7 @@
 namespace berth::log {
 
 enum class Level { kDebug, kInfo, kWarn, kError };
-enum class Format { kJson, kText };
+enum class LineFormat { kJson, kText };
 
 inline constexpr std::size_t kMaxValue = 2048;
 
@@ -64,7 +64,7 @@ inline void Error(std::string_view message, Fields fields = {}) {
 }
 
 // The line that Write would emit, without its newline; for tests.
-std::string Line(Format format, Level level, std::string_view timestamp, std::string_view message,
-                 Fields fields);
+std::string Line(LineFormat format, Level level, std::string_view timestamp,
+                 std::string_view message, Fields fields);
 
 }  // namespace berth::log

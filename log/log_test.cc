@@ -4,9 +4,9 @@
 
 #include <rapidcheck.h>
 #include <cmath>
-#include <jsoncons/json.hpp>
 #include <limits>
 
+#include "json/json.h"
 #include "log/escape.h"
 
 namespace berth::log {
@@ -15,11 +15,11 @@ namespace {
 constexpr std::string_view kTime = "2026-11-16T02:10:00.123Z";
 
 std::string JsonOf(std::string_view message, Fields fields = {}) {
-  return Line(Format::kJson, Level::kInfo, kTime, message, fields);
+  return Line(LineFormat::kJson, Level::kInfo, kTime, message, fields);
 }
 
 std::string TextOf(std::string_view message, Fields fields = {}) {
-  return Line(Format::kText, Level::kInfo, kTime, message, fields);
+  return Line(LineFormat::kText, Level::kInfo, kTime, message, fields);
 }
 
 // What the calls in `body` write to standard error.
@@ -55,10 +55,11 @@ TEST_F(LogTest, TextQuotesOnlyWhatNeedsIt) {
 }
 
 TEST_F(LogTest, LevelsAreNamedInBothForms) {
-  EXPECT_NE(Line(Format::kText, Level::kWarn, kTime, "m", {}).find("Z WARN  m"), std::string::npos);
-  EXPECT_NE(Line(Format::kText, Level::kError, kTime, "m", {}).find("Z ERROR m"),
+  EXPECT_NE(Line(LineFormat::kText, Level::kWarn, kTime, "m", {}).find("Z WARN  m"),
             std::string::npos);
-  EXPECT_NE(Line(Format::kJson, Level::kDebug, kTime, "m", {}).find(R"("level":"debug")"),
+  EXPECT_NE(Line(LineFormat::kText, Level::kError, kTime, "m", {}).find("Z ERROR m"),
+            std::string::npos);
+  EXPECT_NE(Line(LineFormat::kJson, Level::kDebug, kTime, "m", {}).find(R"("level":"debug")"),
             std::string::npos);
 }
 
@@ -103,7 +104,7 @@ TEST_F(LogTest, AnyBytesGiveOneLineOfValidJson) {
   EXPECT_TRUE(rc::check([](const std::string& message, const std::string& value) {
     const std::string line = JsonOf(message, {{"k", value}});
     RC_ASSERT(line.find('\n') == std::string::npos);
-    const auto json = jsoncons::json::parse(line);
+    const auto json = Json::parse(line);
     RC_ASSERT(json["msg"].is_string());
     std::string again;
     AppendEscaped(again, json["k"].as<std::string>());

@@ -16,7 +16,7 @@ TEST(CustomResourceDefinitions, AreThoseOfTheChart) {
     const Json& spec = (*crd)["spec"];
     EXPECT_EQ((*crd)["metadata"]["name"].as_string(),
               spec["names"]["plural"].as_string() + "." + spec["group"].as_string());
-    EXPECT_TRUE(spec["versions"][0]["served"].as_bool());
+    EXPECT_TRUE(spec["versions"][0]["served"].as<bool>());
   }
 }
 

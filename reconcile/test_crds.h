@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/memory/server.h"
 #include "kube/yaml.h"
 #include "reconcile/crds.h"

@@ -20,7 +20,7 @@ apis::ResourceType PlainType(const std::string& plural, const std::string& kind)
   type.singular = plural.substr(0, plural.size() - 1);
   type.kind = kind;
   type.description = "For tests.";
-  type.properties = Json(jsoncons::json_object_arg);
+  type.properties = Json::Object();
   return type;
 }
 

@@ -2,10 +2,10 @@
 
 #include <trantor/net/EventLoop.h>
 
-#include <format>
 #include <utility>
 
-#include "kube/json.h"
+#include "json/json.h"
+#include "log/format.h"
 
 namespace berth::server {
 namespace {
@@ -19,7 +19,7 @@ constexpr const char* kOwner = "account";  // whom all keys speak for
 http::Request Read(const drogon::HttpRequestPtr& request) {
   http::Request read{
       .method = request->methodString(),
-      .url = std::format("https://{}{}", request->getHeader("host"), http::RawPath(request)),
+      .url = Format("https://{}{}", request->getHeader("host"), http::RawPath(request)),
       .body = std::string(request->body()),
       .timeout = kLongest};
   if (!request->query().empty()) read.url += "?" + request->query();
@@ -28,7 +28,7 @@ http::Request Read(const drogon::HttpRequestPtr& request) {
 }
 
 Json Show(const cloud::Eip& eip) {
-  Json json(jsoncons::json_object_arg);
+  Json json;
   json["allocationID"] = eip.allocation_id;
   json["address"] = eip.address;
   json["status"] = eip.status;
@@ -40,7 +40,7 @@ Json Show(const cloud::Eip& eip) {
   json["instanceID"] = eip.instance_id;
   json["instanceChargeType"] = eip.instance_charge_type;
   json["deletionProtection"] = eip.deletion_protection;
-  Json tags(jsoncons::json_object_arg);
+  Json tags;
   for (const auto& [key, value] : eip.tags) tags[key] = value;
   json["tags"] = std::move(tags);
   return json;
@@ -52,12 +52,12 @@ Json Ledger(const simulator::Cloud& cloud) {
   for (const simulator::LedgerEntry& entry : cloud.vpc().ledger()) {
     ++(entry.event == simulator::LedgerEntry::Event::kAllocated ? allocated : released);
   }
-  Json ledger(jsoncons::json_object_arg);
+  Json ledger;
   ledger["eips"] = cloud.vpc().size();
   ledger["allocated"] = allocated;
   ledger["released"] = released;
-  Json calls(jsoncons::json_object_arg);
-  Json throttled(jsoncons::json_object_arg);
+  Json calls;
+  Json throttled;
   for (const auto& [action, count] : cloud.calls()) {
     calls[action] = count.carried_out;
     throttled[action] = count.throttled;
@@ -69,7 +69,7 @@ Json Ledger(const simulator::Cloud& cloud) {
 
 struct Answer {
   int code = 200;
-  Json body{jsoncons::json_object_arg};
+  Json body;
 };
 
 Answer Wrong(int code, const std::string& message) {
@@ -108,7 +108,7 @@ Answer ChangeEip(simulator::VpcProduct& vpc, const std::string& id, const std::s
 
 Answer OnEips(simulator::VpcProduct& vpc, const http::Request& request, const std::string& id) {
   if (id.empty()) {
-    Json list(jsoncons::json_array_arg);
+    Json list = Json::Array();
     for (const cloud::Eip& eip : vpc.Eips()) list.push_back(Show(eip));
     return {200, std::move(list)};
   }

@@ -4,12 +4,12 @@
 #include <openssl/rand.h>
 
 #include <array>
-#include <format>
 #include <iostream>
 
 #include "certs/authority.h"
 #include "certs/store.h"
 #include "kube/yaml.h"
+#include "log/format.h"
 #include "reconcile/crds.h"
 #include "server/private_file.h"
 #include "server/simulated_cloud.h"
@@ -44,7 +44,7 @@ Options ServeOptionsOf(const DemoOptions& demo) {
 
 std::string Kubeconfig(const std::string& url, const std::string& ca_pem,
                        const std::string& token) {
-  return std::format(
+  return Format(
       R"(# Made anew by every `berth demo`.
 apiVersion: v1
 kind: Config
@@ -92,7 +92,7 @@ kube::Result<std::unique_ptr<Demo>> Demo::Make(const DemoOptions& options) {
   return demo;
 }
 
-std::string Demo::Url() const { return std::format("https://{}:{}", kLoopback, port_.port()); }
+std::string Demo::Url() const { return Format("https://{}:{}", kLoopback, port_.port()); }
 
 kube::Result<void> Demo::WriteFiles() {
   const auto& dir = serve_.state_dir;
@@ -103,8 +103,8 @@ kube::Result<void> Demo::WriteFiles() {
   if (!pair) return std::unexpected(pair.error());
   const auto ca = ReadFile(dir / "certs" / "ca.crt");
   if (!ca) return std::unexpected(ca.error());
-  const std::string curl = std::format("cacert = \"{}\"\nheader = \"Authorization: Bearer {}\"\n",
-                                       (dir / "certs" / "ca.crt").string(), token_);
+  const std::string curl = Format("cacert = \"{}\"\nheader = \"Authorization: Bearer {}\"\n",
+                                  (dir / "certs" / "ca.crt").string(), token_);
   if (auto written = WritePrivateFile(dir / "curl", curl); !written) return written;
   return WritePrivateFile(serve_.kubeconfig, Kubeconfig(Url(), *ca, token_));
 }
@@ -124,10 +124,10 @@ kube::Result<void> Demo::Fill() {
 kube::Result<void> Demo::FillFrontProxy() {
   const auto authority = certs::MakeAuthority("berth demo front proxy", kYear);
   if (!authority) return std::unexpected(authority.error());
-  Json map(jsoncons::json_object_arg);
-  map["metadata"] = Json(jsoncons::json_object_arg);
+  Json map;
+  map["metadata"] = Json::Object();
   map["metadata"]["name"] = "extension-apiserver-authentication";
-  map["data"] = Json(jsoncons::json_object_arg);
+  map["data"] = Json::Object();
   map["data"]["requestheader-client-ca-file"] = authority->cert_pem;
   map["data"]["requestheader-allowed-names"] = R"(["front-proxy-client"])";
   map["data"]["requestheader-username-headers"] = R"(["X-Remote-User"])";
@@ -171,7 +171,7 @@ Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks)
 }
 
 void Demo::Announce() const {
-  std::cout << std::format(R"(
+  std::cout << Format(R"(
 Berth is running on this machine alone, with an API server in memory: what you put into it is gone
 when this ends (Ctrl-C). In another terminal:
 
@@ -197,7 +197,7 @@ when this ends (Ctrl-C). In another terminal:
 Without kubectl:  curl -K {1} {2}/apis/live.berth.dev/v1alpha1/workqueues
 
 )",
-                           serve_.kubeconfig, (serve_.state_dir / "curl").string(), Url())
+                      serve_.kubeconfig, (serve_.state_dir / "curl").string(), Url())
             << std::flush;
 }
 

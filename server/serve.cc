@@ -4,7 +4,6 @@
 #include <prometheus/registry.h>
 #include <array>
 #include <cstdlib>
-#include <format>
 #include <future>
 #include <memory>
 #include <thread>
@@ -24,6 +23,7 @@
 #include "kube/client.h"
 #include "kube/client_transport.h"
 #include "kube/informer.h"
+#include "log/format.h"
 #include "log/log.h"
 #include "reconcile/eip/desk.h"
 #include "reconcile/eip/system.h"
@@ -334,7 +334,7 @@ void Server::StartSystems() {
       kube::LeaderElector::Options{
           .ns = ns ? ns : "default",
           .name = "berth",
-          .identity = std::format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random())});
+          .identity = Format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random())});
   control_->ipam = std::make_unique<ipam::System>(
       control_thread_, *control_->transport, *control_->leadership,
       ipam::System::Options{.stamp_key = stamp_key_, .registry = &registry_});

@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "kube/json.h"
+#include "json/json.h"
 #include "server/support_test.h"
 
 // A running server a test, and the requests that the tests send it.
@@ -48,7 +49,10 @@ inline int Code(const std::optional<HttpResponse>& response) {
 
 // An answer must be a Status with this code, on the wire and inside.
 inline void ExpectStatus(const std::optional<HttpResponse>& response, int code) {
-  ASSERT_TRUE(response) << "no answer";
+  if (!response) {
+    ADD_FAILURE() << "no answer";
+    return;
+  }
   EXPECT_EQ(response->code, code) << response->body;
   const Json status = Json::parse(response->body);
   EXPECT_EQ(status["kind"].as<std::string>(), "Status");
@@ -70,16 +74,21 @@ class ServeTest : public testing::Test {
   }
 
   TlsClient Webhook(std::chrono::milliseconds timeout = kPatience) const {
-    return TlsClient(berth_->port("webhook"), TlsOptions{.trust = pki_.serving_ca.cert_pem},
+    return TlsClient(Berth().port("webhook"), TlsOptions{.trust = pki_.serving_ca.cert_pem},
                      timeout);
   }
   TlsClient Api(const certs::KeyPair* identity,
                 std::chrono::milliseconds timeout = kPatience) const {
-    return TlsClient(berth_->port("api"),
+    return TlsClient(Berth().port("api"),
                      TlsOptions{.identity = identity, .trust = pki_.serving_ca.cert_pem}, timeout);
   }
   TlsClient FrontProxy() const { return Api(&pki_.front_proxy); }
-  PlainClient Health() const { return PlainClient(berth_->port("health")); }
+  PlainClient Health() const { return PlainClient(Berth().port("health")); }
+
+  const BerthProcess& Berth() const {
+    if (!berth_) throw std::logic_error("the test has not started berth");
+    return *berth_;
+  }
 
   Pki pki_;
   std::optional<BerthProcess> berth_;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <openssl/ssl.h>
 
+#include "log/format.h"
 #include "server/serve_fixture_test.h"
 
 // The server as its clients meet it: real sockets, real TLS, the real program.
@@ -228,7 +229,7 @@ TEST_F(Bodies, ChunkedBodyIsReadAsAWhole) {
   std::string chunks;
   for (std::size_t at = 0; at < review.size(); at += 0x100) {
     const std::string piece = review.substr(at, 0x100);
-    chunks += std::format("{:x}\r\n{}\r\n", piece.size(), piece);
+    chunks += Format("{:x}\r\n{}\r\n", piece.size(), piece);
   }
   const auto response = Webhook().Exchange(Chunked(kValidate, chunks + "0\r\n\r\n"));
   EXPECT_EQ(Code(response), 200);

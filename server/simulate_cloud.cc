@@ -5,12 +5,12 @@
 #include <prometheus/registry.h>
 
 #include <array>
-#include <format>
 #include <iostream>
 #include <memory>
 #include <thread>
 
 #include "certs/store.h"
+#include "log/format.h"
 #include "log/log.h"
 #include "server/cloud_front.h"
 #include "server/http_server.h"
@@ -99,7 +99,7 @@ void Simulation::Announce() const {
   log::Info("listening",
             {{"listener", "cloud"}, {"address", options_.bind_address}, {"port", port}});
   const std::string dir = options_.state_dir.string();
-  std::cout << std::format(R"(
+  std::cout << Format(R"(
 A simulated Alibaba Cloud: what is allocated in it is gone when this ends (Ctrl-C). Berth uses it with
 
   berth serve … --aliyun-region {} --aliyun-vpc-endpoint https://localhost:{} \
@@ -108,7 +108,7 @@ A simulated Alibaba Cloud: what is allocated in it is gone when this ends (Ctrl-
 What it has, and what others do in it:  curl --cacert {}/certs/ca.crt https://localhost:{}/eips
 
 )",
-                           options_.region, port, dir, dir, dir, port)
+                      options_.region, port, dir, dir, dir, port)
             << std::flush;
 }
 

@@ -1,9 +1,9 @@
 #include "simulate/cache.h"
 
-#include <format>
 #include <utility>
 
 #include "kube/informer.h"
+#include "log/format.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -83,20 +83,20 @@ void Cache::SetUp(World& world) {
 }
 
 void Cache::Act(World& world) {
-  const std::string name = std::format("m{}", world.random().Below(kNames));
-  const std::string path = std::format("{}/{}", kPath, name);
+  const std::string name = Format("m{}", world.random().Below(kNames));
+  const std::string path = Format("{}/{}", kPath, name);
   if (world.Ask({.path = path}).code == 404) {
     world.Ask(
         {.method = kube::Method::kPost,
          .path = kPath,
-         .body = std::format(
-             R"({{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{}"}}}})", name)});
+         .body = Format(R"({{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{}"}}}})",
+                        name)});
   } else if (world.random().Chance(0.4)) {
     world.Ask({.method = kube::Method::kDelete, .path = path});
   } else {
     world.Ask({.method = kube::Method::kPatch,
                .path = path,
-               .body = std::format(R"({{"data":{{"n":"{}"}}}})", world.random().Next()),
+               .body = Format(R"({{"data":{{"n":"{}"}}}})", world.random().Next()),
                .content_type = "application/merge-patch+json"});
   }
 }
@@ -119,8 +119,7 @@ std::optional<std::string> Cache::Unsettled(World& world) {
         metadata["resourceVersion"].as<std::string>();
   }
   look_();
-  if (copy_ != real)
-    return std::format("the handler knows {} of {} objects", copy_.size(), real.size());
+  if (copy_ != real) return Format("the handler knows {} of {} objects", copy_.size(), real.size());
   if (cached_ != real) return "the cache is not what the API server has";
   return std::nullopt;
 }

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <utility>
 
 #include "cloud/aliyun/api_client.h"
 #include "cloud/aliyun/credentials.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "kube/yaml.h"
+#include "log/format.h"
 #include "reconcile/crds.h"
 #include "reconcile/eip/system.h"
 #include "simulate/world.h"
@@ -35,7 +35,7 @@ std::string Text(const Json& object, std::string_view member) {
 }
 
 Json Part(const Json& object, std::string_view member) {
-  return object.get_value_or<Json>(member, Json(jsoncons::json_object_arg));
+  return object.get_value_or<Json>(member, Json::Object());
 }
 
 std::string NameOf(const Json& object) { return Text(object["metadata"], "name"); }
@@ -43,16 +43,15 @@ std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); 
 bool Deleting(const Json& object) { return object["metadata"].contains("deletionTimestamp"); }
 
 Json ReadyOf(const Json& object) {
-  const Json conditions =
-      Part(object, "status").get_value_or<Json>("conditions", Json(jsoncons::json_array_arg));
+  const Json conditions = Part(object, "status").get_value_or<Json>("conditions", Json::Array());
   for (const Json& condition : conditions.array_range()) {
     if (Text(condition, "type") == "Ready") return condition;
   }
-  return Json(jsoncons::json_object_arg);
+  return Json::Object();
 }
 
 std::string Annotate(std::string_view annotation, std::string_view value) {
-  return std::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", annotation, value);
+  return Format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", annotation, value);
 }
 
 simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
@@ -139,7 +138,7 @@ class Eip::Replica : public Program {
         leadership_(process, transport,
                     {.ns = "default",
                      .name = "berth",
-                     .identity = std::format("{}.{}", process.name(), process.life())}),
+                     .identity = Format("{}.{}", process.name(), process.life())}),
         system_(process, transport, leadership_, vpc_, {}) {
     leadership_.Start();
   }
@@ -217,18 +216,18 @@ void Eip::Make(World& world) {
   std::string spec;
   const auto add = [&](const std::string& member) { spec += (spec.empty() ? "" : ",") + member; };
   const bool import = random.Chance(0.25);
-  if (import) add(std::format(R"("allocationID":"{}")", SomeAddress(world)));
+  if (import) add(Format(R"("allocationID":"{}")", SomeAddress(world)));
   const bool prepaid = !import && random.Chance(0.1);
   if (prepaid) add(R"("instanceChargeType":"PrePaid","internetChargeType":"PayByBandwidth")");
   if (prepaid || random.Chance(0.6)) {
-    add(std::format(R"("bandwidth":"{}")", 1 + random.Below(200)));
+    add(Format(R"("bandwidth":"{}")", 1 + random.Below(200)));
   }
-  if (random.Chance(0.4)) add(std::format(R"("name":"n{}")", random.Below(3)));
+  if (random.Chance(0.4)) add(Format(R"("name":"n{}")", random.Below(3)));
   if (random.Chance(0.3)) add(R"("description":"made in a simulation")");
-  if (random.Chance(0.3)) add(std::format(R"("tags":{{"team":"t{}"}})", random.Below(3)));
-  if (random.Chance(0.2)) add(std::format(R"("resourceGroupID":"rg-{}")", random.Below(2)));
+  if (random.Chance(0.3)) add(Format(R"("tags":{{"team":"t{}"}})", random.Below(3)));
+  if (random.Chance(0.2)) add(Format(R"("resourceGroupID":"rg-{}")", random.Below(2)));
   if (random.Chance(0.2)) {
-    add(std::format(R"("bandwidthPackageID":"{}")", packages_[random.Below(packages_.size())]));
+    add(Format(R"("bandwidthPackageID":"{}")", packages_[random.Below(packages_.size())]));
   }
   if (random.Chance(0.15))
     add(R"("releaseStrategy":"Never")");
@@ -236,12 +235,12 @@ void Eip::Make(World& world) {
     add(R"("releaseStrategy":"OnDelete")");
   // The cloud refuses it, until somebody takes it away.
   if (!prepaid && random.Chance(0.05)) add(R"("internetChargeType":"PayByMoonlight")");
-  const std::string name = std::format("e{}", random.Below(8));
+  const std::string name = Format("e{}", random.Below(8));
   world.Ask({.method = kube::Method::kPost,
              .path = kCollection,
-             .body = std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP",)"
-                                 R"("metadata":{{"name":"{}"}},"spec":{{{}}}}})",
-                                 name, spec)});
+             .body = Format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP",)"
+                            R"("metadata":{{"name":"{}"}},"spec":{{{}}}}})",
+                            name, spec)});
   // Some think better of it.
   if (random.Chance(0.2)) {
     world.scheduler().After(random.Between(0s, 3s), [&world, name] {
@@ -255,13 +254,13 @@ void Eip::Make(World& world) {
 void Eip::Change(World& world) {
   Dice& random = world.random();
   const std::vector<std::string> changes = {
-      std::format(R"({{"spec":{{"bandwidth":"{}"}}}})", 1 + random.Below(200)),
+      Format(R"({{"spec":{{"bandwidth":"{}"}}}})", 1 + random.Below(200)),
       R"({"spec":{"name":"renamed"}})",
-      std::format(R"({{"spec":{{"tags":{{"team":"t{}","stage":"x"}}}}}})", random.Below(3)),
+      Format(R"({{"spec":{{"tags":{{"team":"t{}","stage":"x"}}}}}})", random.Below(3)),
       R"({"spec":{"tags":{"team":null}}})",
       R"({"spec":{"tags":null}})",
-      std::format(R"({{"spec":{{"tags":{{"{}":"forged"}}}}}})", eip::kOwnerTag),
-      std::format(R"({{"spec":{{"bandwidthPackageID":"{}"}}}})", packages_[0]),
+      Format(R"({{"spec":{{"tags":{{"{}":"forged"}}}}}})", eip::kOwnerTag),
+      Format(R"({{"spec":{{"bandwidthPackageID":"{}"}}}})", packages_[0]),
       R"({"spec":{"bandwidthPackageID":null}})",
       R"({"spec":{"internetChargeType":null}})",
       R"({"spec":{"resourceGroupID":"rg-2"}})",
@@ -269,14 +268,14 @@ void Eip::Change(World& world) {
       R"({"spec":{"releaseStrategy":"OnDelete"}})",
       R"({"spec":{"releaseStrategy":null}})",
       R"({"spec":{"allocationID":null}})",
-      std::format(R"({{"spec":{{"allocationID":"{}"}}}})", SomeAddress(world)),
+      Format(R"({{"spec":{{"allocationID":"{}"}}}})", SomeAddress(world)),
       Annotate(eip::kOnLostAnnotation, "reallocate"),
       Annotate(eip::kOnLostAnnotation, "reallocate"),
       Annotate(eip::kOnForeignAnnotation, "adopt"),
       Annotate(eip::kOnStuckAnnotation, "unassociate"),
       Annotate(eip::kOnStuckAnnotation, random.Chance(0.2) ? "abandon" : "wait")};
   const std::string& change = changes[random.Below(changes.size())];
-  std::string name = std::format("e{}", random.Below(8));
+  std::string name = Format("e{}", random.Below(8));
   world.Ask({.method = kube::Method::kPatch,
              .path = ObjectPath(name),
              .body = change,
@@ -331,10 +330,10 @@ void Eip::Restore(World& world) {
              .body = R"({"metadata":{"finalizers":null}})",
              .content_type = kMergePatch});
   world.Ask({.method = kube::Method::kDelete, .path = path});
-  Json copy(jsoncons::json_object_arg);
+  Json copy;
   copy["apiVersion"] = "eip.alibabacloud.com/v1alpha1";
   copy["kind"] = "EIP";
-  copy["metadata"] = Json(jsoncons::json_object_arg);
+  copy["metadata"] = Json::Object();
   copy["metadata"]["name"] = NameOf(object);
   copy["spec"] = object["spec"];
   world.Ask({.method = kube::Method::kPost, .path = kCollection, .body = copy.to_string()});
@@ -442,7 +441,7 @@ std::optional<std::string> Eip::CheckObject(const Json& object,
   if (message.contains("was used before") && MayHaveLostAnAddress(UidOf(object))) {
     return std::nullopt;
   }
-  if (Deleting(object)) return std::format("{} is still being deleted: {}", name, message);
+  if (Deleting(object)) return Format("{} is still being deleted: {}", name, message);
   const std::string id = Text(Part(object, "status"), "allocationID");
   const cloud::Eip* eip = cloud_.vpc().Find(id);
   if (Text(ready, "status") == "True") {
@@ -455,7 +454,7 @@ std::optional<std::string> Eip::CheckObject(const Json& object,
     return std::nullopt;
   }
   if (reason == "InvalidConfig") return CheckBlame(object, all);
-  return std::format("{} is {}: {}", name, reason, message);
+  return Format("{} is {}: {}", name, reason, message);
 }
 
 // Its status was lost, and there is no address that is known to be its own.
@@ -483,8 +482,8 @@ std::optional<std::string> Eip::CheckBlame(const Json& object, const std::vector
       return std::nullopt;
     }
   }
-  return std::format("{} is told that its spec is wrong: {}", NameOf(object),
-                     Text(ReadyOf(object), "message"));
+  return Format("{} is told that its spec is wrong: {}", NameOf(object),
+                Text(ReadyOf(object), "message"));
 }
 
 std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Eip& eip) const {
@@ -492,25 +491,25 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
   const std::string name = NameOf(object);
   const std::string bandwidth = Text(spec, "bandwidth");
   if (!bandwidth.empty() && eip.bandwidth_package_id.empty() && bandwidth != eip.bandwidth) {
-    return std::format("{} wants {} Mbps and has {}", name, bandwidth, eip.bandwidth);
+    return Format("{} wants {} Mbps and has {}", name, bandwidth, eip.bandwidth);
   }
   const std::string title = Text(spec, "name");
   if (!title.empty() && title != eip.name) return name + " has another name in the cloud";
   const std::string package = Text(spec, "bandwidthPackageID");
   const bool created = Text(Part(object, "status"), "origin") == "Created";
   if ((created || !package.empty()) && package != eip.bandwidth_package_id) {
-    return std::format("{} is in the package {}", name, eip.bandwidth_package_id);
+    return Format("{} is in the package {}", name, eip.bandwidth_package_id);
   }
   const std::string group = Text(spec, "resourceGroupID");
   if (!group.empty() && group != eip.resource_group_id) {
-    return std::format("{} is in the resource group {}", name, eip.resource_group_id);
+    return Format("{} is in the resource group {}", name, eip.resource_group_id);
   }
   const Json tags = Part(spec, "tags");
   for (const auto& tag : tags.object_range()) {
     if (tag.key() == eip::kOwnerTag) continue;
     const auto found = eip.tags.find(std::string(tag.key()));
     if (found == eip.tags.end() || found->second != tag.value().as<std::string>()) {
-      return std::format("{} lacks the tag {}", name, tag.key());
+      return Format("{} lacks the tag {}", name, tag.key());
     }
   }
   if (!created) return std::nullopt;
@@ -521,7 +520,7 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
   for (const char* key : {"team", "stage"}) {
     if (always && !wiped_.contains(UidOf(object)) && eip.tags.contains(key) &&
         !tags.contains(key)) {
-      return std::format("{} still has the tag {}", name, key);
+      return Format("{} still has the tag {}", name, key);
     }
   }
   return std::nullopt;

@@ -9,7 +9,7 @@
 
 #include "cloud/simulator/cloud.h"
 #include "cloud/simulator/transport.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "simulate/eip_witness.h"
 #include "simulate/scenario.h"
 

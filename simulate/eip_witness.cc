@@ -1,7 +1,6 @@
 #include "simulate/eip_witness.h"
 
-#include <format>
-
+#include "log/format.h"
 #include "reconcile/eip/objects.h"
 
 namespace berth::simulate {
@@ -14,7 +13,7 @@ std::string Text(const Json& object, std::string_view member) {
 }
 
 Json Part(const Json& object, std::string_view member) {
-  return object.get_value_or<Json>(member, Json(jsoncons::json_object_arg));
+  return object.get_value_or<Json>(member, Json::Object());
 }
 
 std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
@@ -123,7 +122,7 @@ std::optional<std::string> EipWitness::Read(const LedgerEntry& entry) {
     const std::string uid = UidOf(entry);
     const auto [other, first] = held_.emplace(uid, id);
     if (first || excused_.contains(uid)) return std::nullopt;
-    return std::format("{} and {} are both of {}", other->second, id, uid);
+    return Format("{} and {} are both of {}", other->second, id, uid);
   }
   const auto owner = owner_.find(id);
   if (owner != owner_.end()) {
@@ -138,13 +137,13 @@ std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const
   const bool own =
       owner != owner_.end() && (goes_.contains(owner->second) || excused_.contains(owner->second));
   if (!own && !given_.contains(id)) {
-    return std::format("{} was released, and nobody had asked for it", id);
+    return Format("{} was released, and nobody had asked for it", id);
   }
   const auto claims = named_.find(id);
   if (claims == named_.end()) return std::nullopt;
   for (const auto& [uid, claim] : claims->second) {
     if (now_ - claim.since > grace_ && !excused_.contains(uid)) {
-      return std::format("{} was released, and {} names it too", id, uid);
+      return Format("{} was released, and {} names it too", id, uid);
     }
   }
   return std::nullopt;
@@ -163,7 +162,7 @@ std::optional<std::string> EipWitness::Leaked(const std::vector<Json>& objects) 
   for (const auto& [id, uid] : owner_) {
     if (!cloud_.vpc().Find(id) || known.contains(id) || known.contains(uid)) continue;
     if (!stays_.contains(uid) && !excused_.contains(uid)) {
-      return std::format("{} of {} is leaked", id, uid);
+      return Format("{} of {} is leaked", id, uid);
     }
   }
   return std::nullopt;

@@ -9,7 +9,7 @@
 
 #include "async/executor.h"
 #include "cloud/simulator/cloud.h"
-#include "kube/json.h"
+#include "json/json.h"
 
 namespace berth::simulate {
 

@@ -1,7 +1,8 @@
 #include "simulate/faults.h"
 
-#include <format>
 #include <utility>
+
+#include "log/format.h"
 
 namespace berth::simulate {
 namespace {
@@ -43,7 +44,7 @@ Faults Faults::Draw(Dice& random) {
 std::string Faults::Describe() const {
   std::string text;
   for (const Kind& kind : kKinds) {
-    if (this->*kind.chance > 0) text += std::format(" {}={:.3f}", kind.name, this->*kind.chance);
+    if (this->*kind.chance > 0) text += Format(" {}={:.3f}", kind.name, this->*kind.chance);
   }
   return text.empty() ? " none" : text;
 }

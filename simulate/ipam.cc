@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <functional>
 #include <set>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "kube/memory/base64.h"
 #include "kube/object.h"
 #include "kube/yaml.h"
+#include "log/format.h"
 #include "reconcile/crds.h"
 #include "reconcile/ipam/objects.h"
 #include "reconcile/ipam/space.h"
@@ -37,7 +37,7 @@ std::string Text(const Json& object, std::string_view member) {
 }
 
 Json Part(const Json& object, std::string_view member) {
-  return object.get_value_or<Json>(member, Json(jsoncons::json_object_arg));
+  return object.get_value_or<Json>(member, Json::Object());
 }
 
 std::string NameOf(const Json& object) { return Text(object["metadata"], "name"); }
@@ -61,9 +61,9 @@ void Post(World& world, std::string_view plural, const std::string& kind, const 
           const std::string& spec, const std::string& metadata = "") {
   world.Ask({.method = kube::Method::kPost,
              .path = Collection(plural),
-             .body = std::format(R"({{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"
-                                 R"("metadata":{{"name":"{}"{}}},"spec":{}}})",
-                                 kind, name, metadata, spec)});
+             .body = Format(R"({{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"
+                            R"("metadata":{{"name":"{}"{}}},"spec":{}}})",
+                            kind, name, metadata, spec)});
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ class Ipam::Replica : public Program {
         leadership_(process, transport,
                     {.ns = "default",
                      .name = "berth",
-                     .identity = std::format("{}.{}", process.name(), process.life())}),
+                     .identity = Format("{}.{}", process.name(), process.life())}),
         system_(process, transport, leadership_, {.stamp_key = kStampKey}) {
     leadership_.Start();
     owner_.running_[name_] = this;
@@ -124,7 +124,7 @@ void Ipam::SetUp(World& world) {
 void Ipam::Admit(World& world, const std::string& review,
                  const std::function<void(kube::Result<std::string>)>& answer) {
   const Json asked = Json::parse(review);
-  Json response(jsoncons::json_object_arg);
+  Json response;
   response["uid"] = asked["request"]["uid"];
   response["allowed"] = true;
   std::optional<std::string> stamp;
@@ -137,11 +137,11 @@ void Ipam::Admit(World& world, const std::string& review,
     }
   }
   if (stamp) {
-    Json patch(jsoncons::json_array_arg);
-    Json add(jsoncons::json_object_arg);
+    Json patch = Json::Array();
+    Json add;
     add["op"] = "add";
     add["path"] = "/metadata/annotations";
-    add["value"] = Json(jsoncons::json_object_arg);
+    add["value"] = Json::Object();
     add["value"][ipam::kStampAnnotation] = *stamp;
     patch.push_back(std::move(add));
     response["patchType"] = "JSONPatch";
@@ -149,7 +149,7 @@ void Ipam::Admit(World& world, const std::string& review,
   }
   // The object does not always arrive.
   if (world.random().Chance(0.1)) response["allowed"] = false;
-  Json reply(jsoncons::json_object_arg);
+  Json reply;
   reply["apiVersion"] = "admission.k8s.io/v1";
   reply["kind"] = "AdmissionReview";
   reply["response"] = std::move(response);
@@ -177,18 +177,18 @@ void Ipam::MakePool(World& world) {
   const auto index = random.Below(kCidrs.size());
   const bool ipv6 = std::string_view(kCidrs[index]).contains(':');
   const std::string size = ipv6 ? "125" : "29";
-  std::string spec = std::format(R"({{"cidr":"{}","defaultBlockSize":{},"strategy":"{}")",
-                                 kCidrs[index], size, random.Chance(0.5) ? "Buddy" : "Linear");
+  std::string spec = Format(R"({{"cidr":"{}","defaultBlockSize":{},"strategy":"{}")", kCidrs[index],
+                            size, random.Chance(0.5) ? "Buddy" : "Linear");
   if (random.Chance(0.2) && !ipv6) spec += R"(,"excludedRanges":["10.0.0.2-10.0.0.9"])";
   if (random.Chance(0.2)) spec += R"(,"reuseGracePeriodSeconds":20)";
   if (random.Chance(0.2) && !ipv6) spec += R"(,"preAllocations":{"c3":"10.0.0.16/29"})";
   if (random.Chance(0.15)) spec += R"(,"parentRef":"p2")";
-  Post(world, "subnetpools", "SubnetPool", std::format("p{}", index % 4), spec + "}");
+  Post(world, "subnetpools", "SubnetPool", Format("p{}", index % 4), spec + "}");
 }
 
 void Ipam::ChangePool(World& world) {
   Dice& random = world.random();
-  const std::string path = ObjectPath("subnetpools", std::format("p{}", random.Below(4)));
+  const std::string path = ObjectPath("subnetpools", Format("p{}", random.Below(4)));
   static constexpr std::array kChanges = {
       R"({"spec":{"strategy":"Buddy"}})", R"({"spec":{"cidr":"10.0.0.0/25"}})",
       R"({"spec":{"cidr":"10.9.0.0/27"}})", R"({"spec":{"excludedRanges":["10.0.0.32/29"]}})",
@@ -205,33 +205,32 @@ void Ipam::MakeClaim(World& world) {
   std::vector<std::string> pools = {"p0", "p1", "p2", "p3"};
   for (const Json& pool : world.List(Collection("subnetpools"))) pools.push_back(NameOf(pool));
   const std::string& pool = pools[random.Below(pools.size())];
-  std::string spec = std::format(R"({{"poolRef":"{}","clusterID":"cluster-{}")", pool,
-                                 random.Chance(0.9) ? number : number / 2);
+  std::string spec = Format(R"({{"poolRef":"{}","clusterID":"cluster-{}")", pool,
+                            random.Chance(0.9) ? number : number / 2);
   const auto kind = random.Below(10);
   if (kind < 6) {
-    spec += std::format(R"(,"blockSize":{})", pool == "p0" && random.Chance(0.3)
-                                                  ? 122 + random.Below(6)
-                                                  : 26 + random.Below(5));
+    spec += Format(R"(,"blockSize":{})", pool == "p0" && random.Chance(0.3) ? 122 + random.Below(6)
+                                                                            : 26 + random.Below(5));
   } else if (kind < 8) {
-    spec += std::format(R"(,"requestedCIDR":"10.0.0.{}/{}")", random.Below(8) * 16,
-                        28 + random.Below(3));
+    spec +=
+        Format(R"(,"requestedCIDR":"10.0.0.{}/{}")", random.Below(8) * 16, 28 + random.Below(3));
   }
-  Post(world, "subnetclaims", "SubnetClaim", std::format("c{}", number), spec + "}");
+  Post(world, "subnetclaims", "SubnetClaim", Format("c{}", number), spec + "}");
 }
 
 void Ipam::MakePoolClaim(World& world) {
   Dice& random = world.random();
-  Post(world, "subnetpoolclaims", "SubnetPoolClaim", std::format("pc{}", random.Below(2)),
-       std::format(R"({{"parentPoolRef":"p{}","desiredBlockSize":{}}})", random.Below(3),
-                   27 + random.Below(2)));
+  Post(world, "subnetpoolclaims", "SubnetPoolClaim", Format("pc{}", random.Below(2)),
+       Format(R"({{"parentPoolRef":"p{}","desiredBlockSize":{}}})", random.Below(3),
+              27 + random.Below(2)));
 }
 
 // By hand, and not always where there is room.
 void Ipam::MakeSubnet(World& world) {
   Dice& random = world.random();
-  Post(world, "subnets", "Subnet", std::format("s{}", random.Below(3)),
-       std::format(R"({{"poolRef":"p{}","cidr":"10.0.0.{}/29","clusterID":"manual-{}"}})",
-                   random.Below(3), random.Below(8) * 8, ++last_));
+  Post(world, "subnets", "Subnet", Format("s{}", random.Below(3)),
+       Format(R"({{"poolRef":"p{}","cidr":"10.0.0.{}/29","clusterID":"manual-{}"}})",
+              random.Below(3), random.Below(8) * 8, ++last_));
 }
 
 void Ipam::Drop(World& world) {
@@ -245,8 +244,8 @@ void Ipam::Drop(World& world) {
   if (std::string_view(plural).contains("pool") && random.Chance(0.5)) {
     world.Ask({.method = kube::Method::kPatch,
                .path = ObjectPath(plural, name),
-               .body = std::format(R"({{"metadata":{{"annotations":{{"{}":"true"}}}}}})",
-                                   ipam::kAllowDeleteAnnotation),
+               .body = Format(R"({{"metadata":{{"annotations":{{"{}":"true"}}}}}})",
+                              ipam::kAllowDeleteAnnotation),
                .content_type = kMergePatch});
   }
   world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(plural, name)});
@@ -348,8 +347,8 @@ std::optional<std::string> Ipam::Check(World& world, const std::string&,
       }
       // A pool that is gone, or named anew, tells nothing of who was whose parent.
       if (one.pool != other.pool) continue;
-      return std::format("Subnets {} and {} overlap: {} and {}", one.name, other.name,
-                         one.cidr.ToString(), other.cidr.ToString());
+      return Format("Subnets {} and {} overlap: {} and {}", one.name, other.name,
+                    one.cidr.ToString(), other.cidr.ToString());
     }
   }
   return std::nullopt;
@@ -374,7 +373,7 @@ std::int64_t CountFree(const Cidr& range, int prefix,
 std::string ReasonOf(const Json& object) {
   const Json status = Part(object, "status");
   for (const Json& condition :
-       status.get_value_or<Json>("conditions", Json(jsoncons::json_array_arg)).array_range()) {
+       status.get_value_or<Json>("conditions", Json::Array()).array_range()) {
     if (Text(condition, "type") == "Ready") return Text(condition, "reason");
   }
   return "";
@@ -400,20 +399,20 @@ Wrong Ipam::Picture::CheckReason(const Json& claim) const {
   const std::string reason = ReasonOf(claim);
   const auto range = RangeOf(pool);
   if ((reason == "PoolNotFound") != !range) {
-    return std::format("claim {}: {}, and the pool {}", name, reason, range ? "is" : "is not");
+    return Format("claim {}: {}, and the pool {}", name, reason, range ? "is" : "is not");
   }
   if (reason == "PoolExhausted" && range && !KeepsSome(pools.at(pool))) {
     const auto size = spec.get_value_or<std::int64_t>(
         "blockSize", Number(Part(pools.at(pool), "spec"), "defaultBlockSize"));
     if (CountFree(*range, static_cast<int>(size),
                   [&](const Cidr& block) { return Used(pool, block, true); }) > 0) {
-      return std::format("claim {} is told that {} is exhausted, which it is not", name, pool);
+      return Format("claim {} is told that {} is exhausted, which it is not", name, pool);
     }
   }
   if (reason == "ClusterIDConflict" && std::ranges::none_of(blocks, [&](const Block& block) {
         return block.pool == pool && block.cluster == Text(spec, "clusterID");
       })) {
-    return std::format("claim {} is told of a conflict that there is not", name);
+    return Format("claim {} is told of a conflict that there is not", name);
   }
   return std::nullopt;
 }
@@ -429,7 +428,7 @@ Wrong Ipam::Picture::CheckClaim(const Json& claim, bool held) const {
     }
     return std::nullopt;
   }
-  if (phase != "Error") return std::format("claim {} is {}", name, phase);
+  if (phase != "Error") return Format("claim {} is {}", name, phase);
   if (held) return "claim " + name + " is in Error and has a Subnet";
   return CheckReason(claim);
 }
@@ -445,7 +444,7 @@ Wrong Ipam::Picture::CheckClaims(const std::vector<Json>& claims) const {
     if (block.phase != "Allocated") {
       // Its pool was replaced by another one of the name.
       if (!range || !range->Contains(block.cidr) || Taken(block)) continue;
-      return std::format("Subnet {} is {}", block.name, block.phase);
+      return Format("Subnet {} is {}", block.name, block.phase);
     }
     if (!held.insert(block.claim_uid).second) {
       return "two Subnets are of the claim of " + block.name;
@@ -468,8 +467,8 @@ Wrong Ipam::Picture::CheckPool(const std::string& name, const Json& pool) const 
   const auto count = std::ranges::count_if(
       blocks, [&](const Block& block) { return of_pool(block) && block.phase == "Allocated"; });
   if (Number(status, "allocatedCount") != count) {
-    return std::format("pool {} shows {} blocks and has {}", name, Number(status, "allocatedCount"),
-                       count);
+    return Format("pool {} shows {} blocks and has {}", name, Number(status, "allocatedCount"),
+                  count);
   }
   if (Number(status, "observedGeneration") != Number(pool["metadata"], "generation")) {
     return "pool " + name + " has a status of an earlier generation";
@@ -483,9 +482,9 @@ Wrong Ipam::Picture::CheckPool(const std::string& name, const Json& pool) const 
        ++prefix) {
     const auto blocks_free =
         CountFree(range, prefix, [&](const Cidr& block) { return Used(name, block, false); });
-    const auto shown = Number(free, std::format("/{}", prefix));
+    const auto shown = Number(free, Format("/{}", prefix));
     if (shown != blocks_free) {
-      return std::format("pool {} shows {} free /{} and has {}", name, shown, prefix, blocks_free);
+      return Format("pool {} shows {} free /{} and has {}", name, shown, prefix, blocks_free);
     }
   }
   return std::nullopt;
@@ -504,12 +503,11 @@ Wrong Ipam::Picture::CheckPoolClaims(const std::vector<Json>& claims) const {
       }
       continue;
     }
-    if (phase != "Bound" && phase != "Error") return std::format("{} is {}", NameOf(claim), phase);
+    if (phase != "Bound" && phase != "Error") return Format("{} is {}", NameOf(claim), phase);
     if (phase == "Bound" && !pools.contains(bound)) return NameOf(claim) + " is Bound to no pool";
   }
   for (const auto& [name, pool] : pools) {
-    const Json references =
-        pool["metadata"].get_value_or<Json>("ownerReferences", Json(jsoncons::json_array_arg));
+    const Json references = pool["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
     for (const Json& owner : references.array_range()) {
       if (!uids.contains(Text(owner, "uid"))) return "pool " + name + " is of no pool claim";
     }

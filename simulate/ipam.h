@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/json.h"
+#include "json/json.h"
 #include "reconcile/ipam/cidr.h"
 #include "simulate/scenario.h"
 

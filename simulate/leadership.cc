@@ -1,10 +1,10 @@
 #include "simulate/leadership.h"
 
-#include <format>
 #include <utility>
 
 #include "async/task.h"
 #include "kube/leader_election.h"
+#include "log/format.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -23,7 +23,7 @@ class Writer : public Program {
         elector_(process, transport,
                  {.ns = "default",
                   .name = "writer",
-                  .identity = std::format("{}.{}", process.name(), process.life())}),
+                  .identity = Format("{}.{}", process.name(), process.life())}),
         fence_(process, transport, elector_),
         transport_(fenced ? static_cast<kube::Transport&>(fence_) : transport) {
     elector_.Start({.on_elected =
@@ -39,11 +39,11 @@ class Writer : public Program {
  private:
   async::Task<void> Write() {
     while (true) {
-      kube::Request request{.method = kube::Method::kPatch,
-                            .path = kTarget,
-                            .body = std::format(R"({{"data":{{"{}":"{}"}}}})",
-                                                elector_.options().identity, ++writes_),
-                            .content_type = "application/merge-patch+json"};
+      kube::Request request{
+          .method = kube::Method::kPatch,
+          .path = kTarget,
+          .body = Format(R"({{"data":{{"{}":"{}"}}}})", elector_.options().identity, ++writes_),
+          .content_type = "application/merge-patch+json"};
       co_await async::Callback<kube::Result<kube::Response>>(
           [&](auto done) { return transport_.Send(std::move(request), std::move(done)); });
       co_await async::Sleep(process_, 500ms);
@@ -83,7 +83,7 @@ std::optional<std::string> Leadership::Check(World& world, const std::string& wr
   const auto lease = world.Ask({.path = kLease});
   const std::string holder = lease.body["spec"]["holderIdentity"].as<std::string>();
   if (holder == writer) return std::nullopt;
-  return std::format("{} wrote while {} held the lease", writer, holder);
+  return Format("{} wrote while {} held the lease", writer, holder);
 }
 
 std::optional<std::string> Leadership::Unsettled(World&) {

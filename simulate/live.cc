@@ -1,7 +1,6 @@
 #include "simulate/live.h"
 
 #include <csignal>
-#include <format>
 #include <future>
 #include <map>
 #include <utility>
@@ -10,6 +9,7 @@
 #include "kube/client.h"
 #include "kube/client_transport.h"
 #include "kube/config.h"
+#include "log/format.h"
 #include "log/log.h"
 #include "simulate/toy_controller.h"
 
@@ -25,7 +25,7 @@ class LocalDepot : public Depot {
 
   async::Handle Acquire(std::string token, Done done) override {
     auto [slot, fresh] = slots_.try_emplace(token);
-    if (fresh) slot->second = std::format("slot-{}", slots_.size());
+    if (fresh) slot->second = Format("slot-{}", slots_.size());
     return executor_.RunAfter({}, [done = std::move(done), held = slot->second] { done(held); });
   }
   async::Handle Release(std::string token, Done done) override {

@@ -1,13 +1,13 @@
 #include "simulate/network.h"
 
 #include <deque>
-#include <format>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "kube/status.h"
+#include "log/format.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -65,7 +65,7 @@ async::Duration Network::Delay() { return world_.random().Between(200us, 20ms); 
 async::Handle Network::Send(kube::Request request, Done done) {
   auto call = std::make_shared<Call>(Call{.request = std::move(request), .done = std::move(done)});
   call->deadline = process_.Now() + call->request.timeout;
-  call->writer = std::format("{}.{}", process_.name(), process_.life());
+  call->writer = Format("{}.{}", process_.name(), process_.life());
   const bool write = IsWrite(call->request);
   call->timer = process_.RunAt(call->deadline, [this, call, write] {
     Finish(call, std::unexpected(

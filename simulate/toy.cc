@@ -1,8 +1,8 @@
 #include "simulate/toy.h"
 
-#include <format>
 #include <utility>
 
+#include "log/format.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -107,23 +107,23 @@ void Toy::SetUp(World& world) {
 // What a user may come to do.
 void Toy::Act(World& world) {
   Dice& random = world.random();
-  const std::string name = std::format("g{}", random.Below(kNames));
+  const std::string name = Format("g{}", random.Below(kNames));
   const auto size = static_cast<std::int64_t>(random.Below(4));
-  const std::string path = std::format("{}/{}", kGadgets, name);
+  const std::string path = Format("{}/{}", kGadgets, name);
   const bool exists = world.Ask({.path = path}).code == 200;
   most_[name] = std::max(most_[name], size);
   if (!exists) {
     world.Ask({.method = kube::Method::kPost,
                .path = kGadgets,
-               .body = std::format(R"({{"apiVersion":"toy.berth.dev/v1","kind":"Gadget",)"
-                                   R"("metadata":{{"name":"{}"}},"spec":{{"size":{}}}}})",
-                                   name, size)});
+               .body = Format(R"({{"apiVersion":"toy.berth.dev/v1","kind":"Gadget",)"
+                              R"("metadata":{{"name":"{}"}},"spec":{{"size":{}}}}})",
+                              name, size)});
   } else if (random.Chance(0.4)) {
     world.Ask({.method = kube::Method::kDelete, .path = path});
   } else {
     world.Ask({.method = kube::Method::kPatch,
                .path = path,
-               .body = std::format(R"({{"spec":{{"size":{}}}}})", size),
+               .body = Format(R"({{"spec":{{"size":{}}}}})", size),
                .content_type = "application/merge-patch+json"});
   }
 }
@@ -135,7 +135,7 @@ std::unique_ptr<Program> Toy::Boot(World& world, Process& process, kube::Transpo
         world, process,
         [this](const std::string& token) {
           auto [slot, fresh] = stock_->slots.try_emplace(token);
-          if (fresh) slot->second = std::format("slot-{}", ++stock_->last);
+          if (fresh) slot->second = Format("slot-{}", ++stock_->last);
           return slot->second;
         },
         [this](const std::string& token) {
@@ -143,10 +143,9 @@ std::unique_ptr<Program> Toy::Boot(World& world, Process& process, kube::Transpo
           return std::string();
         });
   }
-  return StartToy(process, transport, *depot,
-                  {.bug = bug_,
-                   .identity = std::format("{}.{}", process.name(), process.life()),
-                   .elect = elect_});
+  return StartToy(
+      process, transport, *depot,
+      {.bug = bug_, .identity = Format("{}.{}", process.name(), process.life()), .elect = elect_});
 }
 
 std::optional<std::string> Toy::Check(World& world, const std::string&,
@@ -163,8 +162,8 @@ std::optional<std::string> Toy::Check(World& world, const std::string&,
   }
   for (const auto& [uid, part] : parts) {
     if (part.second > most_.at(part.first)) {
-      return std::format("gadget {} has {} parts and never asked for more than {}", part.first,
-                         part.second, most_.at(part.first));
+      return Format("gadget {} has {} parts and never asked for more than {}", part.first,
+                    part.second, most_.at(part.first));
     }
   }
   return std::nullopt;
@@ -181,9 +180,9 @@ std::optional<std::string> Toy::Unsettled(World& world) {
     if (auto wrong = CheckGadget(world, gadget, parts)) return wrong;
     parts.erase(gadget["metadata"]["uid"].as<std::string>());
   }
-  if (!parts.empty()) return std::format("parts are left of gadget {}", parts.begin()->first);
+  if (!parts.empty()) return Format("parts are left of gadget {}", parts.begin()->first);
   if (stock_->slots.size() > gadgets) {
-    return std::format("{} slots are taken by {} gadgets", stock_->slots.size(), gadgets);
+    return Format("{} slots are taken by {} gadgets", stock_->slots.size(), gadgets);
   }
   return std::nullopt;
 }
@@ -195,8 +194,8 @@ std::optional<std::string> Toy::CheckGadget(
   const auto size = gadget["spec"]["size"].as<std::int64_t>();
   const auto found = parts.find(gadget["metadata"]["uid"].as<std::string>());
   const auto have = found == parts.end() ? 0 : found->second;
-  if (have != size) return std::format("{} has {} of {} parts", name, have, size);
-  const Json status = gadget.get_value_or<Json>("status", Json(jsoncons::json_object_arg));
+  if (have != size) return Format("{} has {} of {} parts", name, have, size);
+  const Json status = gadget.get_value_or<Json>("status", Json::Object());
   if (status.get_value_or<std::string>("slot", "").empty()) return name + " has no slot";
   if (status.get_value_or<std::int64_t>("ready", -1) != size) return name + " is not ready";
   return std::nullopt;

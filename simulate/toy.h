@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "kube/json.h"
+#include "json/json.h"
 #include "simulate/scenario.h"
 #include "simulate/toy_controller.h"
 

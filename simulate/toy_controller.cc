@@ -1,16 +1,16 @@
 #include "simulate/toy_controller.h"
 
 #include <algorithm>
-#include <format>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "async/task.h"
+#include "json/json.h"
 #include "kube/informer.h"
-#include "kube/json.h"
 #include "kube/leader_election.h"
+#include "log/format.h"
 #include "reconcile/runtime/controller.h"
 
 namespace berth::simulate {
@@ -75,7 +75,7 @@ struct Gadget {
     return gadget;
   }
 
-  std::string Path() const { return std::format("{}/namespaces/{}/gadgets/{}", kApi, ns, name); }
+  std::string Path() const { return Format("{}/namespaces/{}/gadgets/{}", kApi, ns, name); }
 };
 
 struct Part {
@@ -201,8 +201,8 @@ async::Task<Outcome> ToyController::Reconcile(std::string key) {
     co_return co_await End(std::move(gadget));
   }
   if (finalizes && !gadget.has_finalizer) {
-    Json change(jsoncons::json_object_arg);
-    change["finalizers"] = Json(jsoncons::json_array_arg);
+    Json change;
+    change["finalizers"] = Json::Array();
     change["finalizers"].push_back(kFinalizer);
     const auto added = co_await Patch(gadget, "metadata", std::move(change));
     if (!added) co_return std::unexpected(added.error());
@@ -233,7 +233,7 @@ async::Task<Outcome> ToyController::End(Gadget gadget) {
   const auto released = co_await async::Callback<kube::Result<std::string>>(
       [&](auto done) { return depot_.Release(token, std::move(done)); });
   if (!released) co_return std::unexpected(released.error());
-  Json change(jsoncons::json_object_arg);
+  Json change;
   change["finalizers"] = Json::null();
   const auto removed = co_await Patch(gadget, "metadata", std::move(change));
   if (!removed && removed.error().error_class != kube::ErrorClass::kNotFound) {
@@ -262,13 +262,13 @@ async::Task<kube::Result<void>> ToyController::TakeSlot(Gadget* gadget) {
   if (!MayAct())
     co_return std::unexpected(kube::Error{kube::ErrorClass::kRetry, {}, "not leading"});
   const std::string token = options_.bug == ToyBug::kForgetsInACrash
-                                ? std::format("{}-{:x}", gadget->uid, executor_.Random())
+                                ? Format("{}-{:x}", gadget->uid, executor_.Random())
                                 : gadget->uid;
   settled_[gadget->uid] = executor_.Now() + Depot::kLongest;
   const auto slot = co_await async::Callback<kube::Result<std::string>>(
       [&](auto done) { return depot_.Acquire(token, std::move(done)); });
   if (!slot) co_return std::unexpected(slot.error());
-  Json change(jsoncons::json_object_arg);
+  Json change;
   change["slot"] = options_.bug == ToyBug::kForgetsInACrash ? token : *slot;
   const auto written = co_await Patch(*gadget, "status", std::move(change));
   if (!written) co_return std::unexpected(written.error());
@@ -285,7 +285,7 @@ async::Task<kube::Result<void>> ToyController::MakeParts(Gadget gadget) {
   }
   // A part is named after its place, so that one made twice is refused the second time.
   for (std::int64_t i = 0; i < gadget.size; ++i) {
-    const std::string key = std::format("{}/{}-{}", gadget.ns, gadget.name, i);
+    const std::string key = Format("{}/{}-{}", gadget.ns, gadget.name, i);
     const Part* part = parts_.Get(key);
     if (part != nullptr && part->owner == gadget.uid) continue;
     auto made = co_await MakePart(gadget, i);
@@ -297,26 +297,26 @@ async::Task<kube::Result<void>> ToyController::MakeParts(Gadget gadget) {
 }
 
 async::Task<kube::Result<void>> ToyController::MakePart(Gadget gadget, std::int64_t index) {
-  Json owner(jsoncons::json_object_arg);
+  Json owner;
   owner["apiVersion"] = "toy.berth.dev/v1";
   owner["kind"] = "Gadget";
   owner["name"] = gadget.name;
   owner["uid"] = gadget.uid;
-  Json part(jsoncons::json_object_arg);
+  Json part;
   part["apiVersion"] = "toy.berth.dev/v1";
   part["kind"] = "Part";
-  part["metadata"] = Json(jsoncons::json_object_arg);
+  part["metadata"] = Json::Object();
   if (options_.bug == ToyBug::kActsOnStaleCache) {
     part["metadata"]["generateName"] = gadget.name + "-";
   } else {
-    part["metadata"]["name"] = std::format("{}-{}", gadget.name, index);
+    part["metadata"]["name"] = Format("{}-{}", gadget.name, index);
   }
-  part["metadata"]["ownerReferences"] = Json(jsoncons::json_array_arg);
+  part["metadata"]["ownerReferences"] = Json::Array();
   part["metadata"]["ownerReferences"].push_back(std::move(owner));
-  part["spec"] = Json(jsoncons::json_object_arg);
+  part["spec"] = Json::Object();
   part["spec"]["index"] = index;
   const auto made = co_await Call({.method = kube::Method::kPost,
-                                   .path = std::format("{}/namespaces/{}/parts", kApi, gadget.ns),
+                                   .path = Format("{}/namespaces/{}/parts", kApi, gadget.ns),
                                    .body = part.to_string()});
   if (!made) co_return std::unexpected(made.error());
   co_return kube::Result<void>();
@@ -330,8 +330,8 @@ async::Task<kube::Result<void>> ToyController::DropSurplus(Gadget gadget) {
   for (const auto& [name, uid] : surplus) {
     const auto gone = co_await Call(
         {.method = kube::Method::kDelete,
-         .path = std::format("{}/namespaces/{}/parts/{}", kApi, gadget.ns, name),
-         .body = std::format(
+         .path = Format("{}/namespaces/{}/parts/{}", kApi, gadget.ns, name),
+         .body = Format(
              R"({{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{{"uid":"{}"}}}})",
              uid)});
     if (!gone && gone.error().error_class != kube::ErrorClass::kNotFound) {
@@ -344,7 +344,7 @@ async::Task<kube::Result<void>> ToyController::DropSurplus(Gadget gadget) {
 async::Task<kube::Result<void>> ToyController::Report(Gadget gadget) {
   const auto ready = static_cast<std::int64_t>(parts_.CountIn(by_owner_, gadget.uid));
   if (gadget.ready == ready && gadget.observed == gadget.generation) co_return kube::Result<void>();
-  Json change(jsoncons::json_object_arg);
+  Json change;
   change["ready"] = ready;
   change["observedGeneration"] = gadget.generation;
   const auto written = co_await Patch(gadget, "status", std::move(change));
@@ -354,8 +354,8 @@ async::Task<kube::Result<void>> ToyController::Report(Gadget gadget) {
 
 async::Task<kube::Result<kube::Response>> ToyController::Patch(Gadget gadget, std::string part,
                                                                Json change) {
-  Json body(jsoncons::json_object_arg);
-  body["metadata"] = Json(jsoncons::json_object_arg);
+  Json body;
+  body["metadata"] = Json::Object();
   if (part == "metadata") {
     body["metadata"] = std::move(change);
   } else {

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "log/format.h"
 #include "log/log.h"
 
 namespace berth::simulate {
@@ -150,7 +151,7 @@ void World::Interfere(const kube::Request& request) {
   if (path.ends_with("/status")) path.resize(path.size() - 7);
   Ask({.method = kube::Method::kPatch,
        .path = path,
-       .body = std::format(R"({{"metadata":{{"annotations":{{"touched":"{}"}}}}}})", ++touches_),
+       .body = Format(R"({{"metadata":{{"annotations":{{"touched":"{}"}}}}}})", ++touches_),
        .content_type = "application/merge-patch+json"});
 }
 
@@ -164,7 +165,7 @@ World::Answer World::Ask(kube::Request request) {
 }
 
 Json World::Must(kube::Request request) {
-  const std::string what = std::format("{} {}", Name(request.method), request.path);
+  const std::string what = Format("{} {}", Name(request.method), request.path);
   Answer answer = Ask(std::move(request));
   if (answer.code < 200 || answer.code >= 300) {
     log::Error("a scenario's own request failed",
@@ -183,7 +184,7 @@ std::vector<Json> World::List(const std::string& path) {
 
 void World::Print(const std::string& line) const {
   const std::chrono::duration<double> now = scheduler_.Now().time_since_epoch();
-  options_.trace(std::format("{:12.6f} {}", now.count(), line));
+  options_.trace(Format("{:12.6f} {}", now.count(), line));
 }
 
 }  // namespace berth::simulate

@@ -8,8 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/memory/server.h"
+#include "log/format.h"
 #include "simulate/faults.h"
 #include "simulate/network.h"
 #include "simulate/process.h"
@@ -67,7 +68,7 @@ class World {
   bool tracing() const { return options_.trace != nullptr; }
   template <typename... Args>
   void Trace(std::format_string<Args...> format, Args&&... args) {
-    if (tracing()) Print(std::format(format, std::forward<Args>(args)...));
+    if (tracing()) Print(Format(format, std::forward<Args>(args)...));
   }
 
  private:

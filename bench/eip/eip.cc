@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <format>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include "async/test_executor.h"
 #include "cloud/test_account.h"
 #include "kube/memory/local_transport.h"
+#include "log/format.h"
 #include "reconcile/eip/system.h"
 #include "reconcile/runtime/leadership.h"
 #include "reconcile/test_crds.h"
@@ -111,7 +111,7 @@ class Bench {
     Delete();
     std::string figures;
     for (const auto& [name, value] : figures_) {
-      figures += std::format("{}\"{}\":{}", figures.empty() ? "" : ",", name, value);
+      figures += Format("{}\"{}\":{}", figures.empty() ? "" : ",", name, value);
     }
     std::printf("{%s}\n", figures.c_str());
   }
@@ -121,9 +121,9 @@ class Bench {
     const auto began = executor_.Now();
     for (int i = 0; i < eips_; ++i) {
       Send(kube::Method::kPost, kCollection,
-           std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP","metadata":)"
-                       R"({{"name":"eip-{}"}},"spec":{{"bandwidth":"20","tags":{{"n":"{}"}}}}}})",
-                       i, i));
+           Format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP","metadata":)"
+                  R"({{"name":"eip-{}"}},"spec":{{"bandwidth":"20","tags":{{"n":"{}"}}}}}})",
+                  i, i));
     }
     Until("not all become ready", [this] {
       return replica_->Gauge("berth_eip_objects") >= eips_ &&
@@ -179,7 +179,7 @@ class Bench {
   void Delete() {
     const auto began = executor_.Now();
     for (int i = 0; i < eips_; ++i) {
-      Send(kube::Method::kDelete, std::format("{}/eip-{}", kCollection, i));
+      Send(kube::Method::kDelete, Format("{}/eip-{}", kCollection, i));
     }
     Until("not all go", [this] { return cloud_.vpc().Eips().empty(); });
     figures_["releases_per_minute"] = eips_ / Minutes(executor_.Now() - began);
@@ -205,7 +205,7 @@ class Bench {
     kube::Response answer;
     server_.Handle({.method = method, .path = path, .body = body},
                    [&](kube::Response response) { answer = std::move(response); });
-    if (answer.code >= 300) Fail(std::format("{}: {}", path, answer.body));
+    if (answer.code >= 300) Fail(Format("{}: {}", path, answer.body));
     return answer;
   }
 

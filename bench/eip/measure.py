@@ -42,7 +42,7 @@ def run(context):
     figures = _simulate(context, count)
     if figures["duplicates"]:
         raise BenchError(f"{figures['duplicates']:.0f} addresses were allocated twice")
-    metrics = [Metric(name, figures[figure], unit) for name, figure, unit in METRICS]
+    metrics = [Metric("eips", count, "")] + [Metric(name, figures[figure], unit) for name, figure, unit in METRICS]
     empty, full, most = _weigh(context, count)
     return metrics + [Metric("rss", full / 2**20, "MiB"), Metric("rss_peak", most / 2**20, "MiB"), Metric("rss_empty", empty / 2**20, "MiB"),
                       Metric("bytes_per_eip", (full - empty) / count, "bytes")]

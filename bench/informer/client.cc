@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <format>
 #include <iostream>
 #include <string>
 
@@ -14,6 +13,7 @@
 #include "kube/client.h"
 #include "kube/client_transport.h"
 #include "kube/informer.h"
+#include "log/format.h"
 
 namespace {
 
@@ -80,8 +80,8 @@ int main(int argc, char** argv) {
   const auto began = Clock::now();
   std::function<void()> look = [&] {
     if (informer->HasSynced()) {
-      return Say(std::format(R"({{"event":"synced","seconds":{},"objects":{}}})", Seconds(began),
-                             informer->size()));
+      return Say(Format(R"({{"event":"synced","seconds":{},"objects":{}}})", Seconds(began),
+                        informer->size()));
     }
     poll = loop.RunAfter(std::chrono::milliseconds(1), [&] { look(); });
   };
@@ -90,16 +90,15 @@ int main(int argc, char** argv) {
         loop, transport,
         kube::Reflector::Options{.path = "/apis/agents.kruise.io/v1alpha1/sandboxes"});
     informer->AddIndex([](const Sandbox& sandbox) { return std::vector{sandbox.pool}; });
-    informer->AddHandler(
-        {.on_add = [](const std::string&, const Sandbox&) {},
-         .on_update =
-             [&](const std::string&, const Sandbox&, const Sandbox&) {
-               if (changes++ == 0) first = Clock::now();
-               if (changes == target) {
-                 Say(std::format(R"({{"event":"done","seconds":{}}})", Seconds(first)));
-               }
-             },
-         .on_delete = [](const std::string&, const Sandbox&) {}});
+    informer->AddHandler({.on_add = [](const std::string&, const Sandbox&) {},
+                          .on_update =
+                              [&](const std::string&, const Sandbox&, const Sandbox&) {
+                                if (changes++ == 0) first = Clock::now();
+                                if (changes == target) {
+                                  Say(Format(R"({{"event":"done","seconds":{}}})", Seconds(first)));
+                                }
+                              },
+                          .on_delete = [](const std::string&, const Sandbox&) {}});
     informer->Start();
     look();
   });

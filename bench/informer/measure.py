@@ -17,6 +17,7 @@ def run(context):
     theirs = _measure(context, [peer, "projected"], count, changes) if peer else {}
     whole = _measure(context, [peer, "whole"], count, changes) if peer and not context.quick else {}
     return [
+        Metric("objects", count, ""),
         Metric("bytes_per_object", ours["bytes_per_object"], "bytes", theirs.get("bytes_per_object")),
         Metric("bytes_per_object_peer_whole", ours["bytes_per_object"], "bytes", whole.get("bytes_per_object")),
         Metric("rss", ours["rss"], "MiB", theirs.get("rss")),

@@ -29,6 +29,7 @@ def run(context):
     count = 10_000 if context.quick else 100_000
     empty, full = _measure(context, "subnets", count)
     metrics = [
+        Metric("subnets", count, ""),
         Metric("restart_to_ready", full["ready"], "s"),
         Metric("restart_to_work", full["work"], "s"),
         Metric("cpu_to_work", full["cpu"], "s"),

@@ -46,7 +46,7 @@ def run(context):
             check_undisturbed(name, sample["server_busy"], sample["client_busy"])
     behind, grown = stall(context, commands["berth"])
     say(f"watch: a watcher that stopped reading was cut off, {behind:,} events behind; the server grew {grown / 2**20:.1f} MiB")
-    return _metrics(measured)
+    return [*_metrics(measured), Metric("stalled_grown", grown / 2**20, "MiB")]
 
 
 def _metrics(measured):
@@ -54,7 +54,7 @@ def _metrics(measured):
         samples = measured.get(name)
         return statistics.median(sample[key] for sample in samples) if samples else None
 
-    units = {"lines_per_second": "lines/s", "cpu_us_per_line": "µs", "bytes_per_watcher": "bytes"}
+    units = {"lines_per_second": "lines/s", "line_bytes": "bytes", "cpu_us_per_line": "µs", "bytes_per_watcher": "bytes"}
     return [Metric(key, median("berth", key), unit, median("peer", key)) for key, unit in units.items()]
 
 

@@ -24,7 +24,7 @@ apis::ResourceType Ticks() {
   type.plural = "ticks";
   type.singular = "tick";
   type.kind = "Tick";
-  type.properties = berth::Json(jsoncons::json_object_arg);
+  type.properties = berth::Json::Object();
   return type;
 }
 
@@ -32,7 +32,7 @@ apis::ResourceType Ticks() {
 void Publish(apis::LiveCollection& ticks, std::uint64_t adds) {
   apis::LiveCollection::Draft draft{
       .ns = {}, .name = "tick", .labels = {{"app", "bench"}}, .fields = {}, .cells = {}};
-  berth::Json status(jsoncons::json_object_arg);
+  berth::Json status;
   status["adds"] = adds;
   status["message"] =
       "a line of a watch is about this long when an object has a status and a message";

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <format>
 #include <optional>
 #include <utility>
 
 #include "cloud/aliyun/error_table.h"
 #include "log/escape.h"
+#include "log/format.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -17,15 +17,9 @@ constexpr std::string_view kBlot = "***";
 
 std::optional<Json> ParseObject(std::string_view text) {
   if (text.size() > kMaxAnswer) return std::nullopt;
-  jsoncons::json_options options;
-  options.max_nesting_depth(kMaxDepth);
-  jsoncons::json_decoder<Json> decoder;
-  jsoncons::json_string_reader reader(text, decoder, options);
-  std::error_code error;
-  reader.read(error);
-  if (error || !decoder.is_valid()) return std::nullopt;
-  Json value = decoder.get_result();
-  return value.is_object() ? std::optional(std::move(value)) : std::nullopt;
+  auto value = Json::Parse(text, kMaxDepth);
+  if (!value || !value->is_object()) return std::nullopt;
+  return *std::move(value);
 }
 
 std::string WithoutSecrets(std::string text, std::initializer_list<std::string_view> secrets) {
@@ -62,7 +56,7 @@ Error Unreadable(const http::Response& response, bool writes) {
   } else {
     error.error_class = writes ? ErrorClass::kAmbiguous : ErrorClass::kRetry;
   }
-  error.message = std::format("the cloud's answer cannot be read (HTTP status {})", code);
+  error.message = Format("the cloud's answer cannot be read (HTTP status {})", code);
   error.code = code;
   error.retry_after = RetryAfter(response);
   return error;
@@ -75,7 +69,7 @@ Error FromCloud(const http::Response& response, const Json& body, const std::str
   error.error_class = ClassOf(error.reason, response.code);
   error.message = WithoutSecrets(Text(body, "Message"), secrets);
   if (error.message.empty()) error.message = error.reason;
-  if (!request_id.empty()) error.message += std::format(" (request ID {})", request_id);
+  if (!request_id.empty()) error.message += Format(" (request ID {})", request_id);
   error.code = response.code;
   error.retry_after = RetryAfter(response);
   return error;
@@ -120,9 +114,8 @@ void Complete(CallRecord& record, const Answer& answer, async::Duration timeout)
 
 const Json& Member(const Json& object, std::string_view name) {
   static const Json kNone = Json::null();
-  if (!object.is_object()) return kNone;
-  const auto found = object.find(name);
-  return found == object.object_range().end() ? kNone : found->value();
+  const Json* found = object.find(name);
+  return found ? *found : kNone;
 }
 
 std::string Text(const Json& object, std::string_view name) {

@@ -2,17 +2,15 @@
 
 #include <cstddef>
 #include <initializer_list>
-#include <jsoncons/json.hpp>
 #include <string>
 #include <string_view>
 
 #include "async/executor.h"
 #include "cloud/call_log.h"
 #include "http/transport.h"
+#include "json/json.h"
 
 namespace berth::cloud::aliyun {
-
-using Json = jsoncons::ojson;
 
 inline constexpr std::size_t kMaxAnswer = std::size_t{4} << 20;
 inline constexpr std::size_t kMaxMessage = 512;  // of an error, in bytes

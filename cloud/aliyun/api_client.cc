@@ -1,13 +1,13 @@
 #include "cloud/aliyun/api_client.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
 
 #include "cloud/aliyun/error_table.h"
 #include "cloud/aliyun/request.h"
 #include "cloud/vpc.h"
 #include "log/escape.h"
+#include "log/format.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -23,7 +23,7 @@ std::string ResourceOf(const Parameters& parameters) {
     const std::string& value = found->second;
     const auto more = std::ranges::count(value, ',');
     const std::string first = log::ToUtf8(value.substr(0, value.find(',')), kLongestResource - 24);
-    return more == 0 ? first : std::format("{} and {} more", first, more);
+    return more == 0 ? first : Format("{} and {} more", first, more);
   }
   return {};
 }
@@ -77,7 +77,7 @@ async::Task<Result<Credential>> ApiClient::WaitToSend(std::string action) {
         .error_class = ErrorClass::kThrottled,
         .reason = std::string(kNotSent),
         .message =
-            std::format("{} did not have its turn within {} ms", action, options_.patience.count()),
+            Format("{} did not have its turn within {} ms", action, options_.patience.count()),
         .retry_after = std::chrono::ceil<std::chrono::milliseconds>(ActionLine::kFirstPause)});
   }
   auto credential = co_await credentials_.Get();
@@ -99,7 +99,7 @@ http::Request ApiClient::Signed(const std::string& action, Parameters parameters
                           .action = action,
                           .parameters = std::move(parameters),
                           .date = executor_.WallNow(),
-                          .nonce = std::format("{:016x}{:016x}", high, low)};
+                          .nonce = Format("{:016x}{:016x}", high, low)};
   const bool is_v1 = options_.signature == SignatureVersion::kV1;
   http::Request request = is_v1 ? SignV1(call, credential) : SignAcs3(call, credential);
   request.timeout = options_.timeout;

@@ -9,6 +9,7 @@
 #include "async/test_executor.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/test_folder.h"
+#include "log/format.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -307,7 +308,7 @@ TEST_F(ApiClientTest, NoKeyStandsInAnErrorARecordOrALog) {
   for (const auto* code : {"SignatureDoesNotMatch", "InvalidSecurityToken.Expired", "Odd"}) {
     const auto call = Begin("ReleaseEipAddress");
     transport_.last().Answer(
-        400, std::format(R"({{"Code":"{}","Message":"LTAI-the-id very-secret sts-token"}})", code));
+        400, Format(R"({{"Code":"{}","Message":"LTAI-the-id very-secret sts-token"}})", code));
     seen += call->value().error().message;
   }
   const auto lost = Begin("ReleaseEipAddress");

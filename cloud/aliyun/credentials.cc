@@ -2,11 +2,11 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <format>
 #include <system_error>
 #include <utility>
 
 #include "cloud/aliyun/secret_file.h"
+#include "log/format.h"
 #include "log/log.h"
 
 namespace berth::cloud::aliyun {
@@ -58,7 +58,7 @@ async::Task<Result<Credential>> FolderCredentials::Get() {
   if (current_) co_return *current_;
   co_return std::unexpected(
       Error{.error_class = ErrorClass::kRetry,
-            .message = std::format("there is no access key in {}", folder_.string())});
+            .message = Format("there is no access key in {}", folder_.string())});
 }
 
 void FolderCredentials::Refused(const Credential& credential) {

@@ -1,8 +1,10 @@
 #include "cloud/aliyun/request.h"
 
 #include <chrono>
-#include <format>
 #include <utility>
+
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -15,22 +17,18 @@ std::string Authority(const std::string& endpoint) {
 
 http::Request Post(const UnsignedCall& call, const Parameters& query) {
   http::Request request;
-  request.url = std::format("{}/?{}", call.endpoint, Query(query));
+  request.url = Format("{}/?{}", call.endpoint, Query(query));
   request.headers.push_back({"accept", "application/json"});
   return request;
 }
 
 }  // namespace
 
-std::string FormatDate(async::WallTime date) {
-  return std::format("{:%FT%T}Z", std::chrono::floor<std::chrono::seconds>(date));
-}
-
 http::Request SignAcs3(const UnsignedCall& call, const Credential& credential) {
   Acs3 signing{.query = call.parameters, .payload_hash = Sha256("")};
   signing.headers = {
       {"host", Authority(call.endpoint)},    {"x-acs-action", call.action},
-      {"x-acs-version", call.version},       {"x-acs-date", FormatDate(call.date)},
+      {"x-acs-version", call.version},       {"x-acs-date", FormatTime(call.date)},
       {"x-acs-signature-nonce", call.nonce}, {"x-acs-content-sha256", signing.payload_hash}};
   if (!credential.security_token.empty()) {
     signing.headers["x-acs-security-token"] = credential.security_token;
@@ -51,7 +49,7 @@ http::Request SignV1(const UnsignedCall& call, const Credential& credential) {
   query["SignatureMethod"] = "HMAC-SHA1";
   query["SignatureVersion"] = "1.0";
   query["SignatureNonce"] = call.nonce;
-  query["Timestamp"] = FormatDate(call.date);
+  query["Timestamp"] = FormatTime(call.date);
   if (!credential.security_token.empty()) query["SecurityToken"] = credential.security_token;
   query["Signature"] = SignatureV1("POST", query, credential.secret);
   return Post(call, query);

@@ -20,7 +20,6 @@ struct UnsignedCall {
 };
 
 // As both signatures and the cloud's answers write it: 2026-01-02T03:04:05Z.
-std::string FormatDate(async::WallTime date);
 
 // The request to send: a POST with the parameters in its query and no body. ACS3-HMAC-SHA256 has
 // all else in headers, the older way has it in the query too.

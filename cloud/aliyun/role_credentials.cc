@@ -1,7 +1,6 @@
 #include "cloud/aliyun/role_credentials.h"
 
 #include <chrono>
-#include <format>
 #include <sstream>
 #include <utility>
 
@@ -9,7 +8,9 @@
 #include "cloud/aliyun/request.h"
 #include "cloud/aliyun/secret_file.h"
 #include "cloud/aliyun/signature.h"
+#include "log/format.h"
 #include "log/log.h"
+#include "log/timestamp.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -20,21 +21,13 @@ constexpr std::chrono::seconds kLifetime{3600};
 constexpr std::chrono::milliseconds kTimeout{10'000};
 
 Error Failure(std::string_view why) {
-  return {.error_class = ErrorClass::kRetry,
-          .message = std::format("the role has no key: {}", why)};
-}
-
-std::optional<async::WallTime> ParseDate(const std::string& text) {
-  std::istringstream in(text);
-  std::chrono::sys_seconds date;
-  in >> std::chrono::parse("%FT%TZ", date);
-  return in.fail() ? std::nullopt : std::optional<async::WallTime>(date);
+  return {.error_class = ErrorClass::kRetry, .message = Format("the role has no key: {}", why)};
 }
 
 }  // namespace
 
 std::string StsEndpoint(std::string_view region, bool from_vpc) {
-  return std::format("https://{}.{}.aliyuncs.com", from_vpc ? "sts-vpc" : "sts", region);
+  return Format("https://{}.{}.aliyuncs.com", from_vpc ? "sts-vpc" : "sts", region);
 }
 
 RoleCredentials::RoleCredentials(async::Executor& executor, http::Transport& transport,
@@ -95,7 +88,7 @@ async::Task<Result<RoleCredentials::Key>> RoleCredentials::AssumeRole() {
   const std::string token = ReadSecretFile(role_.token_file);
   if (!IsSecret(token)) {
     co_return std::unexpected(
-        Failure(std::format("there is no token in {}", role_.token_file.string())));
+        Failure(Format("there is no token in {}", role_.token_file.string())));
   }
   const async::TimePoint sent = executor_.Now();
   CallRecord record{.action = std::string(kAction), .at = executor_.WallNow()};
@@ -112,14 +105,14 @@ async::Task<Result<RoleCredentials::Key>> RoleCredentials::AssumeRole() {
     Error error = answer.outcome.error();
     const bool is_throttled = error.error_class == ErrorClass::kThrottled;
     error.error_class = is_throttled ? ErrorClass::kThrottled : ErrorClass::kRetry;
-    error.message = Failure(std::format("{} {}", error.reason, error.message)).message;
+    error.message = Failure(Format("{} {}", error.reason, error.message)).message;
     co_return std::unexpected(std::move(error));
   }
 
   const Json& given = Member(*answer.outcome, "Credentials");
   Key key{.credential = {Text(given, "AccessKeyId"), Text(given, "AccessKeySecret"),
                          Text(given, "SecurityToken")},
-          .expires = ParseDate(Text(given, "Expiration")).value_or(async::WallTime())};
+          .expires = ParseTime(Text(given, "Expiration")).value_or(async::WallTime())};
   const bool is_whole = IsUsable(key.credential) && !key.credential.security_token.empty();
   if (!is_whole || executor_.WallNow() + kMargin >= key.expires) {
     co_return std::unexpected(Failure("the cloud's answer has none that is good"));
@@ -133,8 +126,8 @@ http::Request RoleCredentials::Request(const std::string& token) {
   const Parameters query{{"Action", std::string(kAction)},
                          {"Version", std::string(kVersion)},
                          {"Format", "JSON"},
-                         {"Timestamp", FormatDate(executor_.WallNow())},
-                         {"SignatureNonce", std::format("{:016x}{:016x}", high, low)}};
+                         {"Timestamp", FormatTime(executor_.WallNow())},
+                         {"SignatureNonce", Format("{:016x}{:016x}", high, low)}};
   // In the body, because addresses find their way into other people's logs.
   const Parameters form{{"RoleArn", role_.role_arn},
                         {"OIDCProviderArn", role_.provider_arn},
@@ -142,7 +135,7 @@ http::Request RoleCredentials::Request(const std::string& token) {
                         {"RoleSessionName", role_.session_name},
                         {"DurationSeconds", std::to_string(kLifetime.count())}};
   http::Request request;
-  request.url = std::format("{}/?{}", role_.endpoint, Query(query));
+  request.url = Format("{}/?{}", role_.endpoint, Query(query));
   request.headers = {{"accept", "application/json"},
                      {"content-type", "application/x-www-form-urlencoded"}};
   request.body = Query(form);

@@ -3,13 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <format>
 #include <memory>
 
 #include "async/test_executor.h"
 #include "cloud/aliyun/request.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/test_folder.h"
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -26,12 +27,12 @@ class RoleCredentialsTest : public testing::Test {
   // Answers with the n-th key, which lives for so long.
   void Give(int n, async::Duration life = 1h) {
     transport_.last().Answer(
-        200, std::format(R"({{"RequestId":"R-{0}","Credentials":{{"AccessKeyId":"STS.{0}",
+        200, Format(R"({{"RequestId":"R-{0}","Credentials":{{"AccessKeyId":"STS.{0}",
              "AccessKeySecret":"secret-{0}","SecurityToken":"token-{0}","Expiration":"{1}"}}}})",
-                         n, FormatDate(executor_.WallNow() + life)));
+                    n, FormatTime(executor_.WallNow() + life)));
   }
   static Credential Key(int n) {
-    return {std::format("STS.{}", n), std::format("secret-{}", n), std::format("token-{}", n)};
+    return {Format("STS.{}", n), Format("secret-{}", n), Format("token-{}", n)};
   }
   void GiveFirst() {
     const auto call = Get();

@@ -5,8 +5,9 @@
 
 #include <array>
 #include <charconv>
-#include <format>
 #include <ranges>
+
+#include "log/format.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -15,7 +16,7 @@ constexpr std::string_view kAlgorithm = "ACS3-HMAC-SHA256";
 
 std::string Hex(std::string_view bytes) {
   std::string hex;
-  for (const char byte : bytes) hex += std::format("{:02x}", static_cast<unsigned char>(byte));
+  for (const char byte : bytes) hex += Format("{:02x}", static_cast<unsigned char>(byte));
   return hex;
 }
 
@@ -47,7 +48,7 @@ std::string Encode(std::string_view text) {
     if (IsUnreserved(c)) {
       encoded += c;
     } else {
-      encoded += std::format("%{:02X}", static_cast<unsigned char>(c));
+      encoded += Format("%{:02X}", static_cast<unsigned char>(c));
     }
   }
   return encoded;
@@ -112,17 +113,17 @@ std::string Acs3::SignedHeaders() const {
 }
 
 std::string Acs3::Signature(std::string_view secret) const {
-  return Hex(Mac(EVP_sha256(), secret, std::format("{}\n{}", kAlgorithm, Sha256(Canonical()))));
+  return Hex(Mac(EVP_sha256(), secret, Format("{}\n{}", kAlgorithm, Sha256(Canonical()))));
 }
 
 std::string Acs3::Authorization(std::string_view key_id, std::string_view secret) const {
-  return std::format("{} Credential={},SignedHeaders={},Signature={}", kAlgorithm, key_id,
-                     SignedHeaders(), Signature(secret));
+  return Format("{} Credential={},SignedHeaders={},Signature={}", kAlgorithm, key_id,
+                SignedHeaders(), Signature(secret));
 }
 
 std::string SignatureV1(std::string_view method, const Parameters& parameters,
                         std::string_view secret) {
-  const std::string text = std::format("{}&%2F&{}", method, Encode(Query(parameters)));
+  const std::string text = Format("{}&%2F&{}", method, Encode(Query(parameters)));
   return Base64(Mac(EVP_sha1(), std::string(secret) + "&", text));
 }
 

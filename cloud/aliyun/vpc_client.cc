@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <format>
 #include <iterator>
 #include <optional>
 #include <utility>
+
+#include "log/format.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -21,15 +22,14 @@ void AddGiven(Parameters& parameters, std::string name, std::string value) {
 void AddList(Parameters& parameters, std::string_view name,
              const std::vector<std::string>& values) {
   int n = 0;
-  for (const std::string& value : values)
-    parameters.emplace(std::format("{}.{}", name, ++n), value);
+  for (const std::string& value : values) parameters.emplace(Format("{}.{}", name, ++n), value);
 }
 
 void AddTags(Parameters& parameters, const Tags& tags) {
   int n = 0;
   for (const auto& [key, value] : tags) {
-    parameters.emplace(std::format("Tag.{}.Key", ++n), key);
-    parameters.emplace(std::format("Tag.{}.Value", n), value);
+    parameters.emplace(Format("Tag.{}.Key", ++n), key);
+    parameters.emplace(Format("Tag.{}.Value", n), value);
   }
 }
 
@@ -89,15 +89,15 @@ std::optional<std::vector<Eip>> ReadEips(const Json& answer) {
 
 Error Lacks(const Json& answer, std::string_view what, ErrorClass error_class) {
   return {.error_class = error_class,
-          .message = std::format("the cloud's answer has no {} (request ID {})", what,
-                                 Text(answer, "RequestId")),
+          .message = Format("the cloud's answer has no {} (request ID {})", what,
+                            Text(answer, "RequestId")),
           .code = 200};
 }
 
 }  // namespace
 
 std::string VpcEndpoint(std::string_view region, bool from_vpc) {
-  return std::format("https://{}.{}.aliyuncs.com", from_vpc ? "vpc-vpc" : "vpc", region);
+  return Format("https://{}.{}.aliyuncs.com", from_vpc ? "vpc-vpc" : "vpc", region);
 }
 
 async::Task<Result<AllocatedEip>> VpcClient::AllocateEip(EipRequest request) {
@@ -152,10 +152,11 @@ async::Task<Result<std::vector<Eip>>> VpcClient::Describe(Parameters filter) {
     const bool is_end = page->empty();
     std::ranges::move(*page, std::back_inserter(eips));
     const Json& total = Member(*answer, "TotalCount");
-    const bool is_all = !total.is<std::size_t>() || eips.size() >= total.as<std::size_t>();
+    const bool is_all =
+        !total.is_int64() || std::cmp_greater_equal(eips.size(), total.as<std::int64_t>());
     if (is_end || is_all) co_return eips;
   }
-  co_return Terminal(std::format("there are more than {} EIPs", eips.size()));
+  co_return Terminal(Format("there are more than {} EIPs", eips.size()));
 }
 
 async::Task<Result<void>> VpcClient::ModifyEip(std::string id, EipChange change) {

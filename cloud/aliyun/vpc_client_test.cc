@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <format>
 #include <memory>
 
 #include "async/test_executor.h"
 #include "cloud/aliyun/test_cloud.h"
+#include "log/format.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -16,9 +16,9 @@ constexpr const char* kDone = R"({"RequestId":"R-1"})";
 std::string Page(int first, int count, int total) {
   std::string items;
   for (int i = first; i < first + count; ++i) {
-    items += std::format(R"({}{{"AllocationId":"eip-{}"}})", items.empty() ? "" : ",", i);
+    items += Format(R"({}{{"AllocationId":"eip-{}"}})", items.empty() ? "" : ",", i);
   }
-  return std::format(R"({{"EipAddresses":{{"EipAddress":[{}]}},"TotalCount":{}}})", items, total);
+  return Format(R"({{"EipAddresses":{{"EipAddress":[{}]}},"TotalCount":{}}})", items, total);
 }
 
 class VpcClientTest : public testing::Test {
@@ -240,7 +240,7 @@ TEST_F(VpcClientTest, AMalformedListIsNotAnEmptyOne) {
 
 TEST_F(VpcClientTest, ATotalThatIsNoNumberIsNone) {
   for (const auto* total : {R"("many")", "null", "-1", "{}", "[]", "1e99"}) {
-    const auto eips = Describe({std::format(
+    const auto eips = Describe({Format(
         R"({{"EipAddresses":{{"EipAddress":[{{"AllocationId":"eip-1"}}]}},"TotalCount":{}}})",
         total)});
     ASSERT_TRUE(eips) << total;

@@ -33,7 +33,7 @@ std::optional<Outcome> ClientTokens::Recall(const Call& call) {
   return Outcome(memory.answer);
 }
 
-void ClientTokens::Remember(const Call& call, const jsoncons::ojson& answer) {
+void ClientTokens::Remember(const Call& call, const Json& answer) {
   const std::string& token = call["ClientToken"];
   if (token.empty()) return;
   const Name name{call.action, token};

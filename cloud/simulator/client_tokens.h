@@ -24,12 +24,12 @@ class ClientTokens {
 
   // The answer when the call must not be carried out (again), none when it is to be.
   std::optional<Outcome> Recall(const Call& call);
-  void Remember(const Call& call, const jsoncons::ojson& answer);
+  void Remember(const Call& call, const Json& answer);
 
  private:
   struct Memory {
     aliyun::Parameters parameters;
-    jsoncons::ojson answer;
+    Json answer;
     async::WallTime since;
   };
   using Name = std::pair<std::string, std::string>;  // action, token

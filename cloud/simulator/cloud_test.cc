@@ -10,18 +10,14 @@
 #include <sstream>
 
 #include "cloud/simulator/test_caller.h"
+#include "log/timestamp.h"
 
 namespace berth::cloud::simulator {
 namespace {
 
 using namespace std::chrono_literals;
 
-async::WallTime At(const char* date) {
-  std::istringstream in(date);
-  std::chrono::sys_seconds at;
-  in >> std::chrono::parse("%FT%TZ", at);
-  return at;
-}
+async::WallTime At(const char* date) { return ParseTime(date).value(); }
 
 struct CloudTest : testing::Test {
   Cloud cloud{{}};

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
-#include <format>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
+
+#include "log/format.h"
 
 namespace berth::cloud::simulator {
 namespace {
@@ -98,7 +99,7 @@ std::string Or(const std::string& value, std::string otherwise) {
 std::vector<std::string> Numbered(const Call& call, const std::string& name) {
   std::vector<std::string> values;
   for (int n = 1;; ++n) {
-    const std::string& value = call[std::format("{}.{}", name, n)];
+    const std::string& value = call[Format("{}.{}", name, n)];
     if (value.empty()) return values;
     values.push_back(value);
   }
@@ -106,12 +107,12 @@ std::vector<std::string> Numbered(const Call& call, const std::string& name) {
 
 std::expected<Tags, Refusal> NumberedTags(const Call& call) {
   Tags tags;
-  for (std::size_t n = 1; call.Has(std::format("Tag.{}.Key", n)); ++n) {
+  for (std::size_t n = 1; call.Has(Format("Tag.{}.Key", n)); ++n) {
     if (n > kMostTags) {
       return Refuse(400, "NumberExceed.Tags", "The maximum number of Tags is exceeded.");
     }
-    const std::string& key = call[std::format("Tag.{}.Key", n)];
-    const std::string& value = call[std::format("Tag.{}.Value", n)];
+    const std::string& key = call[Format("Tag.{}.Key", n)];
+    const std::string& value = call[Format("Tag.{}.Value", n)];
     if (key.empty() || !IsText(key, kLongestTag) || key.starts_with("aliyun") ||
         key.starts_with("acs:")) {
       return Refuse(400, "InvalidTagKey.Malformed", "The specified Tag.n.Key is not valid.");

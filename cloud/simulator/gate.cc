@@ -1,9 +1,11 @@
 #include "cloud/simulator/gate.h"
 
 #include <array>
-#include <format>
 #include <functional>
 #include <sstream>
+
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::cloud::simulator {
 namespace {
@@ -12,8 +14,7 @@ namespace {
 constexpr std::chrono::hours kKept{24};
 
 std::unexpected<Refusal> MissingFromFront(std::string_view name) {
-  return Refuse(400, std::format("Missing{}", name),
-                std::format("{} is mandatory for this action.", name));
+  return Refuse(400, Format("Missing{}", name), Format("{} is mandatory for this action.", name));
 }
 
 std::unexpected<Refusal> Incomplete() {
@@ -74,9 +75,9 @@ std::expected<Gate::Claim, Refusal> Gate::ReadAcs3(const Received& request) {
                            .query = request.query,
                            .headers = {},
                            .payload_hash = aliyun::Sha256(request.body)};
-  const std::string signed_headers = std::format(";{};", Field(authorization, "SignedHeaders="));
+  const std::string signed_headers = Format(";{};", Field(authorization, "SignedHeaders="));
   for (const auto& [name, value] : request.headers) {
-    if (signed_headers.contains(std::format(";{};", name))) {
+    if (signed_headers.contains(Format(";{};", name))) {
       signed_part.headers.emplace(name, value);
     } else if (MustBeSigned(name)) {
       return Incomplete();
@@ -129,7 +130,7 @@ std::expected<std::string, Refusal> Gate::Admit(const Received& request, async::
                   "Specified signature is not matched with our calculation.");
   }
   // After the signature, so that nobody can use up another's nonces.
-  if (!UseNonce(std::format("{} {}", key.id, claim->nonce), now)) {
+  if (!UseNonce(Format("{} {}", key.id, claim->nonce), now)) {
     return Refuse(400, "SignatureNonceUsed", "Specified signature nonce was used already.");
   }
   return key.caller;
@@ -152,14 +153,12 @@ Check Gate::CheckToken(const Key& key, const Claim& claim, async::WallTime now) 
 }
 
 Check Gate::CheckDate(const std::string& date, async::WallTime now) {
-  std::chrono::sys_seconds at;
-  std::istringstream in(date);
-  in >> std::chrono::parse("%FT%TZ", at);
-  if (in.fail() || in.peek() != std::istringstream::traits_type::eof()) {
+  const auto at = date.ends_with('Z') ? ParseTime(date) : std::nullopt;
+  if (!at) {
     return Refuse(400, "InvalidTimeStamp.Format",
                   "Specified time stamp or date value is not well formatted.");
   }
-  if (at < now - kSkew || at > now + kSkew) {
+  if (*at < now - kSkew || *at > now + kSkew) {
     return Refuse(400, "InvalidTimeStamp.Expired",
                   "Specified time stamp or date value is expired.");
   }

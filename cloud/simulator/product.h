@@ -1,14 +1,14 @@
 #pragma once
 
 #include <expected>
-#include <format>
-#include <jsoncons/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "async/executor.h"
 #include "cloud/aliyun/signature.h"
+#include "json/json.h"
+#include "log/format.h"
 
 namespace berth::cloud::simulator {
 
@@ -36,7 +36,7 @@ struct Refusal {
 };
 
 // The answer's own fields, without the request ID.
-using Outcome = std::expected<jsoncons::ojson, Refusal>;
+using Outcome = std::expected<Json, Refusal>;
 using Check = std::expected<void, Refusal>;
 
 inline std::unexpected<Refusal> Refuse(int http_code, std::string code, std::string message) {
@@ -44,13 +44,13 @@ inline std::unexpected<Refusal> Refuse(int http_code, std::string code, std::str
 }
 inline std::unexpected<Refusal> Missing(std::string_view parameter) {
   return Refuse(400, "MissingParameter",
-                std::format("The input parameter \"{}\" that is mandatory for processing this "
-                            "request is not supplied.",
-                            parameter));
+                Format("The input parameter \"{}\" that is mandatory for processing this "
+                       "request is not supplied.",
+                       parameter));
 }
 inline std::unexpected<Refusal> Invalid(std::string_view parameter) {
   return Refuse(400, "InvalidParameter",
-                std::format("Specified value of \"{}\" is not valid.", parameter));
+                Format("Specified value of \"{}\" is not valid.", parameter));
 }
 
 // One product of the cloud: the actions of one API version.

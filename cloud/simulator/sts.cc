@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <chrono>
-#include <format>
 #include <utility>
+
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::cloud::simulator {
 namespace {
@@ -49,14 +51,13 @@ Outcome StsProduct::Do(const Call& call) {
           .caller = call["RoleArn"],
           .security_token = "CAIS" + ids_.Secret() + ids_.Secret(),
           .expires = call.now + *lifetime};
-  jsoncons::ojson answer(jsoncons::json_object_arg);
-  jsoncons::ojson& credentials = answer["Credentials"];
+  Json answer;
+  Json& credentials = answer["Credentials"];
   credentials["AccessKeyId"] = key.id;
   credentials["AccessKeySecret"] = key.secret;
   credentials["SecurityToken"] = key.security_token;
-  credentials["Expiration"] =
-      std::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(*key.expires));
-  answer["AssumedRoleUser"]["Arn"] = std::format("{}/{}", call["RoleArn"], call["RoleSessionName"]);
+  credentials["Expiration"] = FormatTime(*key.expires);
+  answer["AssumedRoleUser"]["Arn"] = Format("{}/{}", call["RoleArn"], call["RoleSessionName"]);
   gate_.Add(std::move(key));
   return answer;
 }

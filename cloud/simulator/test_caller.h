@@ -1,13 +1,14 @@
 #pragma once
 
 #include <chrono>
-#include <format>
-#include <jsoncons/json.hpp>
 #include <string>
 #include <utility>
 
 #include "cloud/aliyun/signature.h"
 #include "cloud/simulator/cloud.h"
+#include "json/json.h"
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::cloud::simulator {
 
@@ -24,7 +25,7 @@ class TestCaller {
 
   struct Answered {
     int http_code = 0;
-    jsoncons::ojson body;
+    Json body;
 
     // "OK", or the cloud's error.
     std::string Code() const { return http_code == 200 ? "OK" : body["Code"].as<std::string>(); }
@@ -38,8 +39,7 @@ class TestCaller {
             .headers = {{"host", kHost},
                         {"x-acs-action", action},
                         {"x-acs-content-sha256", aliyun::Sha256(body)},
-                        {"x-acs-date",
-                         std::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(now))},
+                        {"x-acs-date", FormatTime(now)},
                         {"x-acs-signature-nonce", std::to_string(++nonce_)},
                         {"x-acs-version", "2016-04-28"}},
             .payload_hash = aliyun::Sha256(body)};
@@ -48,7 +48,7 @@ class TestCaller {
   static http::Request Signed(const aliyun::Acs3& call, const std::string& id = kKeyId,
                               const std::string& secret = kSecret) {
     http::Request request{.method = call.method,
-                          .url = std::format("https://{}/?{}", kHost, aliyun::Query(call.query))};
+                          .url = Format("https://{}/?{}", kHost, aliyun::Query(call.query))};
     for (const auto& [name, value] : call.headers) request.headers.push_back({name, value});
     request.headers.push_back({"Authorization", call.Authorization(id, secret)});
     return request;
@@ -56,7 +56,7 @@ class TestCaller {
 
   Answered Send(const http::Request& request) {
     const http::Response response = cloud_.Answer(request, now);
-    return {response.code, jsoncons::ojson::parse(response.body)};
+    return {response.code, Json::parse(response.body)};
   }
 
   // The region is added.
@@ -71,10 +71,10 @@ class TestCaller {
     return Ask("AllocateEipAddress", std::move(parameters))["AllocationId"];
   }
   // As DescribeEipAddresses lists it; null when it does not.
-  jsoncons::ojson Describe(const std::string& id) {
+  Json Describe(const std::string& id) {
     const auto list =
         Ask("DescribeEipAddresses", {{"AllocationId", id}}).body["EipAddresses"]["EipAddress"];
-    return list.empty() ? jsoncons::ojson::null() : list[0];
+    return list.empty() ? Json::null() : list[0];
   }
   std::string Status(const std::string& id) {
     const auto eip = Describe(id);

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <format>
 #include <optional>
 #include <utility>
 
 #include "async/test_executor.h"
 #include "cloud/simulator/test_caller.h"
+#include "log/format.h"
 
 namespace berth::cloud::simulator {
 namespace {
@@ -128,8 +128,8 @@ TEST_F(TransportTest, ATroubledCloudMayHaveActedOrNot) {
     fates.fate.carried_out = carried_out;
     const auto handle = Allocate();
     executor.Advance(20ms);
-    const auto body = jsoncons::ojson::parse(outcome.value()->body);
-    return std::format("{} {} {}", outcome.value()->code, body["Code"].as<std::string>(), Made());
+    const auto body = Json::parse(outcome.value()->body);
+    return Format("{} {} {}", outcome.value()->code, body["Code"].as<std::string>(), Made());
   };
   EXPECT_EQ(refused(Unavailable(), false), "503 ServiceUnavailable 0");
   EXPECT_EQ(refused(Throttled(), false), "400 Throttling.User 0");

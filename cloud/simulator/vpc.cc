@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <format>
 #include <optional>
 #include <ranges>
 #include <utility>
 
 #include "cloud/simulator/eip_rules.h"
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::cloud::simulator {
 namespace {
-
-using jsoncons::ojson;
 
 constexpr std::size_t kMostTags = 20;
 constexpr std::size_t kMostTagged = 50;  // resources of one TagResources
@@ -24,8 +23,8 @@ constexpr std::size_t kTagPage = 50;
 constexpr std::uint32_t kFirstAddress = (100u << 24) | (64u << 16);
 constexpr std::uint32_t kAddresses = 1u << 22;
 
-ojson Done() { return ojson(jsoncons::json_object_arg); }
-ojson List() { return ojson(jsoncons::json_array_arg); }
+Json Done() { return Json::Object(); }
+Json List() { return Json::Array(); }
 
 std::unexpected<Refusal> WrongStatus() {
   return Refuse(400, "IncorrectEipStatus",
@@ -53,10 +52,6 @@ std::optional<std::size_t> Count(const std::string& text, std::size_t otherwise)
   return number;
 }
 
-std::string Date(async::WallTime at) {
-  return std::format("{:%FT%TZ}", std::chrono::floor<std::chrono::seconds>(at));
-}
-
 bool IsResource(std::string_view type, std::string_view wanted) {
   return std::ranges::equal(type, wanted, [](char a, char b) { return (a | 0x20) == (b | 0x20); });
 }
@@ -82,8 +77,8 @@ bool Matches(const Eip& eip, const Call& call) {
       !is("PublicIpAddressPoolId", eip.public_ip_address_pool_id)) {
     return false;
   }
-  for (int n = 1; call.Has(std::format("Tag.{}.Key", n)); ++n) {
-    if (!HasTag(eip, call[std::format("Tag.{}.Key", n)], call[std::format("Tag.{}.Value", n)])) {
+  for (int n = 1; call.Has(Format("Tag.{}.Key", n)); ++n) {
+    if (!HasTag(eip, call[Format("Tag.{}.Key", n)], call[Format("Tag.{}.Value", n)])) {
       return false;
     }
   }
@@ -136,7 +131,7 @@ Outcome VpcProduct::AllocateEipAddress(const Call& call) {
   After(call, options_.until_visible, made.allocation_id, Phase::kInvisible);
   Enter({LedgerEntry::Event::kAllocated, call.now, made.allocation_id, made.address, call.caller,
          call["ClientToken"]});
-  ojson answer = Done();
+  Json answer = Done();
   answer["AllocationId"] = made.allocation_id;
   answer["EipAddress"] = made.address;
   answer["ResourceGroupId"] = made.resource_group_id;
@@ -156,13 +151,13 @@ Outcome VpcProduct::DescribeEipAddresses(const Call& call) {
   if (!page || *page < 1) return Invalid("PageNumber");
 
   std::size_t total = 0;
-  ojson list = List();
+  Json list = List();
   for (const Record* record : Candidates(ids, addresses, call)) {
     if (!Matches(record->eip, call)) continue;
     if (total / *page_size == *page - 1) list.push_back(Describe(*record));
     ++total;
   }
-  ojson answer = Done();
+  Json answer = Done();
   answer["TotalCount"] = total;
   answer["PageNumber"] = *page;
   answer["PageSize"] = *page_size;
@@ -267,19 +262,19 @@ Outcome VpcProduct::RemoveCommonBandwidthPackageIp(const Call& call) {
 
 Outcome VpcProduct::DescribeCommonBandwidthPackages(const Call& call) {
   if (const auto good = CheckRegion(call, true); !good) return std::unexpected(good.error());
-  ojson list = List();
+  Json list = List();
   for (const auto& [id, package] : packages_) {
     if (!call["BandwidthPackageId"].empty() && call["BandwidthPackageId"] != id) continue;
-    ojson members = List();
+    Json members = List();
     for (const std::string& member : package.members) {
       const Eip& eip = eips_.at(member).eip;
-      ojson entry = Done();
+      Json entry = Done();
       entry["AllocationId"] = eip.allocation_id;
       entry["IpAddress"] = eip.address;
       entry["BandwidthPackageIpRelationStatus"] = eip.bandwidth_package_status;
       members.push_back(std::move(entry));
     }
-    ojson entry = Done();
+    Json entry = Done();
     entry["BandwidthPackageId"] = id;
     entry["Bandwidth"] = std::to_string(package.bandwidth);
     entry["ISP"] = package.isp;
@@ -288,7 +283,7 @@ Outcome VpcProduct::DescribeCommonBandwidthPackages(const Call& call) {
     entry["PublicIpAddresses"]["PublicIpAddresse"] = std::move(members);
     list.push_back(std::move(entry));
   }
-  ojson answer = Done();
+  Json answer = Done();
   answer["TotalCount"] = list.size();
   answer["PageNumber"] = 1;
   answer["PageSize"] = list.size();
@@ -344,12 +339,12 @@ Outcome VpcProduct::ListTagResources(const Call& call) {
   if (!begin) return Invalid("NextToken");
   if (!most || *most < 1 || *most > kTagPage) return Invalid("MaxResults");
   std::size_t total = 0;
-  ojson list = List();
+  Json list = List();
   for (const Record* record : Candidates(Numbered(call, "ResourceId"), {}, call)) {
     if (!Matches(record->eip, call)) continue;
     for (const auto& [key, value] : record->eip.tags) {
       if (total >= *begin && list.size() < *most) {
-        ojson entry = Done();
+        Json entry = Done();
         entry["ResourceType"] = "EIP";
         entry["ResourceId"] = record->eip.allocation_id;
         entry["TagKey"] = key;
@@ -359,7 +354,7 @@ Outcome VpcProduct::ListTagResources(const Call& call) {
       ++total;
     }
   }
-  ojson answer = Done();
+  Json answer = Done();
   const std::size_t end = *begin + list.size();
   answer["NextToken"] = end < total ? std::to_string(end) : "";
   answer["TagResources"]["TagResource"] = std::move(list);
@@ -470,9 +465,9 @@ std::vector<const VpcProduct::Record*> VpcProduct::Candidates(
   return records;
 }
 
-ojson VpcProduct::Describe(const Record& record) const {
+Json VpcProduct::Describe(const Record& record) const {
   const Eip& eip = record.eip;
-  ojson entry = Done();
+  Json entry = Done();
   entry["AllocationId"] = eip.allocation_id;
   entry["IpAddress"] = eip.address;
   entry["Status"] = eip.status;
@@ -497,15 +492,15 @@ ojson VpcProduct::Describe(const Record& record) const {
   entry["PublicIpAddressPoolId"] = eip.public_ip_address_pool_id;
   entry["InstanceId"] = eip.instance_id;
   entry["InstanceType"] = eip.instance_type;
-  ojson protection = List();
+  Json protection = List();
   for (const std::string& type : eip.security_protection_types) protection.push_back(type);
   entry["SecurityProtectionTypes"]["SecurityProtectionType"] = std::move(protection);
   entry["DeletionProtection"] = eip.deletion_protection;
   entry["ServiceManaged"] = eip.service_managed ? 1 : 0;
-  entry["AllocationTime"] = Date(record.allocated_at);
-  ojson tags = List();
+  entry["AllocationTime"] = FormatTime(record.allocated_at);
+  Json tags = List();
   for (const auto& [key, value] : eip.tags) {
-    ojson tag = Done();
+    Json tag = Done();
     tag["Key"] = key;
     tag["Value"] = value;
     tags.push_back(std::move(tag));
@@ -639,8 +634,8 @@ std::string VpcProduct::NextAddress() {
   for (;;) {
     last_address_ = (last_address_ + 1) % kAddresses;
     const std::uint32_t address = kFirstAddress + last_address_;
-    std::string text = std::format("{}.{}.{}.{}", address >> 24, (address >> 16) & 255,
-                                   (address >> 8) & 255, address & 255);
+    std::string text = Format("{}.{}.{}.{}", address >> 24, (address >> 16) & 255,
+                              (address >> 8) & 255, address & 255);
     if (!by_address_.contains(text)) return text;
   }
 }

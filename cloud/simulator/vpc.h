@@ -122,7 +122,7 @@ class VpcProduct : public Product {
   std::vector<const Record*> Candidates(const std::vector<std::string>& ids,
                                         const std::vector<std::string>& addresses,
                                         const Call& call) const;
-  jsoncons::ojson Describe(const Record& record) const;
+  Json Describe(const Record& record) const;
 
   Record& Insert(Eip eip, async::WallTime at);
   void Erase(const std::string& id);

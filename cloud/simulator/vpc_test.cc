@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <format>
 #include <ranges>
 #include <set>
 
 #include "cloud/simulator/test_caller.h"
+#include "log/format.h"
 
 namespace berth::cloud::simulator {
 namespace {
@@ -334,10 +334,10 @@ TEST_F(VpcTest, TagsAreChecked) {
   EXPECT_EQ(tag({{"Tag.1.Key", "a"}, {"ResourceId.1", "eip-none"}}), "InvalidResourceId.NotFound");
   EXPECT_EQ(tag({{"Tag.1.Key", "a"}, {"ResourceType", "VPC"}}), "InvalidResourceType.NotFound");
   Parameters crowd{{"Tag.1.Key", "a"}};
-  for (int n = 1; n <= 51; ++n) crowd[std::format("ResourceId.{}", n)] = id;
+  for (int n = 1; n <= 51; ++n) crowd[Format("ResourceId.{}", n)] = id;
   EXPECT_EQ(tag(crowd), "NumberExceed.ResourceIds");
   Parameters most;
-  for (int n = 1; n <= 20; ++n) most[std::format("Tag.{}.Key", n)] = std::format("k{}", n);
+  for (int n = 1; n <= 20; ++n) most[Format("Tag.{}.Key", n)] = Format("k{}", n);
   EXPECT_EQ(tag(most), "OK");
   EXPECT_EQ(tag({{"Tag.1.Key", "k1"}, {"Tag.1.Value", "again"}}), "OK");
   EXPECT_EQ(tag({{"Tag.1.Key", "one more"}}), "QuotaExceed.TagsPerResource");
@@ -359,7 +359,7 @@ TEST_F(VpcTest, AListComesInPages) {
   EXPECT_EQ(caller.Code("DescribeEipAddresses", {{"PageSize", "101"}}), "InvalidParameter");
   EXPECT_EQ(caller.Code("DescribeEipAddresses", {{"PageNumber", "0"}}), "InvalidParameter");
   std::string fifty_one;
-  for (int i = 0; i < 51; ++i) fifty_one += std::format("eip-{},", i);
+  for (int i = 0; i < 51; ++i) fifty_one += Format("eip-{},", i);
   EXPECT_EQ(caller.Code("DescribeEipAddresses", {{"AllocationId", fifty_one}}), "InvalidParameter");
 }
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <format>
 #include <utility>
+
+#include "log/format.h"
 
 namespace berth::cloud::simulator {
 namespace {
@@ -35,11 +36,11 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-http::Response Json(int code, const jsoncons::ojson& fields, std::string_view request_id) {
+http::Response JsonResponse(int code, const Json& fields, std::string_view request_id) {
   http::Response response{.code = code,
                           .headers = {{"content-type", "application/json;charset=utf-8"},
                                       {"x-acs-request-id", std::string(request_id)}}};
-  fields.dump(response.body);
+  fields.AppendTo(response.body);
   return response;
 }
 
@@ -83,21 +84,21 @@ aliyun::Parameters Received::ActionParameters() const {
   return parameters;
 }
 
-http::Response SuccessResponse(jsoncons::ojson fields, std::string_view request_id) {
+http::Response SuccessResponse(Json fields, std::string_view request_id) {
   fields["RequestId"] = request_id;
-  return Json(200, fields, request_id);
+  return JsonResponse(200, fields, request_id);
 }
 
 http::Response ErrorResponse(const Refusal& refusal, std::string_view host,
                              std::string_view request_id) {
-  jsoncons::ojson fields;
+  Json fields;
   fields["RequestId"] = request_id;
   fields["HostId"] = host;
   fields["Code"] = refusal.code;
   fields["Message"] = refusal.message;
-  fields["Recommend"] = std::format("https://api.aliyun.com/troubleshoot?q={}&requestId={}",
-                                    refusal.code, request_id);
-  return Json(refusal.http_code, fields, request_id);
+  fields["Recommend"] =
+      Format("https://api.aliyun.com/troubleshoot?q={}&requestId={}", refusal.code, request_id);
+  return JsonResponse(refusal.http_code, fields, request_id);
 }
 
 }  // namespace berth::cloud::simulator

@@ -34,7 +34,7 @@ struct Received {
   std::string version;
 };
 
-http::Response SuccessResponse(jsoncons::ojson fields, std::string_view request_id);
+http::Response SuccessResponse(Json fields, std::string_view request_id);
 http::Response ErrorResponse(const Refusal& refusal, std::string_view host,
                              std::string_view request_id);
 

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
-#include <format>
 #include <memory>
 #include <string>
 
@@ -10,8 +9,9 @@
 #include "cloud/test_account.h"
 #include "handlers/admission/eip.h"
 #include "handlers/test_webhooks.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/memory/local_transport.h"
+#include "log/format.h"
 #include "reconcile/test_crds.h"
 
 // The webhooks for EIPs with everything they are about: an API server that calls them, the
@@ -48,9 +48,9 @@ class EipInCluster : public testing::TestWithParam<const char*> {
            (namespaced() ? "namespaces/default/" : "") + "eips" + (name.empty() ? "" : "/" + name);
   }
   static std::string Manifest(const std::string& name, const std::string& spec) {
-    return std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP",)"
-                       R"("metadata":{{"name":"{}"}},"spec":{{{}}}}})",
-                       name, spec);
+    return Format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP",)"
+                  R"("metadata":{{"name":"{}"}},"spec":{{{}}}}})",
+                  name, spec);
   }
   kube::Response Create(const std::string& name, const std::string& spec) {
     return Send(kube::Method::kPost, Path(), Manifest(name, spec));
@@ -99,35 +99,35 @@ TEST_P(EipInCluster, WhatIsFilledInIsWhatIsAllocated) {
 
 TEST_P(EipInCluster, AnImportIsStoredAsItWasWritten) {
   const std::string id = cloud_.vpc().CreateEip({});
-  const auto made = Create("old", std::format(R"("allocationID":"{}")", id));
+  const auto made = Create("old", Format(R"("allocationID":"{}")", id));
   ASSERT_EQ(made.code, 201) << made.body;
   executor_.Advance(30s);
   EXPECT_EQ(Get("old")["status"]["origin"], "Imported");
-  EXPECT_EQ(Get("old")["spec"].to_string(), std::format(R"({{"allocationID":"{}"}})", id));
+  EXPECT_EQ(Get("old")["spec"].to_string(), Format(R"({{"allocationID":"{}"}})", id));
 }
 
 TEST_P(EipInCluster, FlawAnAddressIsImportedOnce) {
   const std::string id = cloud_.vpc().CreateEip({});
-  ASSERT_EQ(Create("first", std::format(R"("allocationID":"{}")", id)).code, 201);
+  ASSERT_EQ(Create("first", Format(R"("allocationID":"{}")", id)).code, 201);
   ASSERT_EQ(Create("made", "").code, 201);
   executor_.Advance(30s);
-  const auto second = Create("second", std::format(R"("allocationID":"{}")", id));
+  const auto second = Create("second", Format(R"("allocationID":"{}")", id));
   EXPECT_EQ(second.code, 422);
   EXPECT_THAT(second.body, HasSubstr("spec.allocationID"));
-  EXPECT_THAT(second.body, HasSubstr(std::format(R"(the EIP \"{}first\" has it)",
-                                                 namespaced() ? "default/" : "")));
+  EXPECT_THAT(second.body,
+              HasSubstr(Format(R"(the EIP \"{}first\" has it)", namespaced() ? "default/" : "")));
   const std::string ours = Get("made")["status"]["allocationID"].as_string();
-  EXPECT_EQ(Create("third", std::format(R"("allocationID":"{}")", ours)).code, 422);
+  EXPECT_EQ(Create("third", Format(R"("allocationID":"{}")", ours)).code, 422);
   ASSERT_EQ(Send(kube::Method::kDelete, Path("first")).code, 200);
   executor_.Advance(10s);
-  EXPECT_EQ(Create("second", std::format(R"("allocationID":"{}")", id)).code, 201);
+  EXPECT_EQ(Create("second", Format(R"("allocationID":"{}")", id)).code, 201);
 }
 
 TEST_P(EipInCluster, FlawAnAllocationIdIsNotChangedAndNoAddressOrphaned) {
   const std::string other = cloud_.vpc().CreateEip({});
   ASSERT_EQ(Create("web", "").code, 201);
   executor_.Advance(30s);
-  const auto refused = Merge("web", std::format(R"({{"spec":{{"allocationID":"{}"}}}})", other));
+  const auto refused = Merge("web", Format(R"({{"spec":{{"allocationID":"{}"}}}})", other));
   EXPECT_EQ(refused.code, 422);
   EXPECT_THAT(refused.body, HasSubstr("field is immutable"));
   EXPECT_EQ(Merge("web", R"({"spec":{"isp":"BGP_PRO"}})").code, 422);

@@ -146,7 +146,7 @@ void PutStamp(Response& response, const std::optional<std::string>& stamp, bool 
   } else if (has_annotations) {
     response.Add(path, *stamp);
   } else {
-    Json annotations(jsoncons::json_object_arg);
+    Json annotations;
     annotations[ipam::kStampAnnotation] = *stamp;
     response.Add("/metadata/annotations", std::move(annotations));
   }

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "json/json.h"
 #include "kube/error.h"
-#include "kube/json.h"
 #include "kube/json_view.h"
 #include "kube/status.h"
 

@@ -44,7 +44,7 @@ Object NewObject(const Action::Call& call) {
   object.ns = call.ns;
   object.name = call.object["metadata"]["name"].StringOr("");
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  Json metadata(jsoncons::json_object_arg);
+  Json metadata;
   if (!object.name.empty()) metadata["name"] = object.name;
   if (!object.ns.empty()) metadata["namespace"] = object.ns;
   metadata["creationTimestamp"] =
@@ -54,7 +54,7 @@ Object NewObject(const Action::Call& call) {
 }
 
 void Complete(Object& object, const ResourceType& type, Action::Outcome& outcome) {
-  Json whole(jsoncons::json_object_arg);
+  Json whole;
   whole["apiVersion"] = kGroupVersion;
   whole["kind"] = type.kind;
   whole["metadata"] = Json::parse(object.metadata);

@@ -8,7 +8,7 @@
 #include <array>
 
 #include "handlers/http.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "log/log.h"
 
 namespace berth::apis {
@@ -191,10 +191,10 @@ void Authenticator::Authenticate(const drogon::HttpRequestPtr& request, Done don
 void Authenticator::ReviewToken(const std::string& token, Done done) {
   const std::string key = Digest(token);
   if (auto user = tokens_.Get(key)) return done(std::move(*user));
-  Json review(jsoncons::json_object_arg);
+  Json review;
   review["apiVersion"] = "authentication.k8s.io/v1";
   review["kind"] = "TokenReview";
-  review["spec"] = Json(jsoncons::json_object_arg);
+  review["spec"] = Json::Object();
   review["spec"]["token"] = token;
   trantor::EventLoop* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
   client_->Send(

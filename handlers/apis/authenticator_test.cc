@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kube/json.h"
+#include "json/json.h"
 
 namespace berth::apis {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/json_view.h"
 #include "log/log.h"
 
@@ -15,7 +15,7 @@ constexpr std::size_t kVerdicts = 4096;
 constexpr std::chrono::seconds kVerdictLifetime{10};
 
 Json ReviewOf(const User& user, const Attributes& attributes) {
-  const auto object = [] { return Json(jsoncons::json_object_arg); };
+  const auto object = [] { return Json::Object(); };
   Json spec = object();
   spec["user"] = user.name;
   if (!user.uid.empty()) spec["uid"] = user.uid;

@@ -1,11 +1,11 @@
 #include "handlers/apis/cloudcalls.h"
 
 #include <algorithm>
-#include <format>
 #include <optional>
 #include <ranges>
 
-#include "kube/timestamp.h"
+#include "log/format.h"
+#include "log/timestamp.h"
 
 namespace berth::apis {
 namespace {
@@ -18,8 +18,8 @@ constexpr const char* kNothing = "<none>";
 // As in 42ms, 1.30s.
 std::string Short(async::Duration time) {
   const auto milliseconds = std::chrono::round<std::chrono::milliseconds>(time).count();
-  if (milliseconds < 1000) return std::format("{}ms", milliseconds);
-  return std::format("{:.2f}s", static_cast<double>(milliseconds) / 1000);
+  if (milliseconds < 1000) return Format("{}ms", milliseconds);
+  return Format("{:.2f}s", static_cast<double>(milliseconds) / 1000);
 }
 
 // "AllocateEipAddress" as objects may be named.
@@ -36,8 +36,8 @@ std::string NameOf(const std::string& action) {
 }
 
 Json CallJson(const CallRecord& call) {
-  Json json(jsoncons::json_object_arg);
-  json["at"] = kube::FormatMicroTime(call.at);
+  Json json;
+  json["at"] = FormatMicroTime(call.at);
   json["code"] = call.code;
   if (call.http_code != 0) json["httpStatus"] = call.http_code;
   if (!call.message.empty()) json["message"] = call.message;
@@ -56,16 +56,17 @@ async::Duration LongestWait(const ActionHistory& history) {
 }
 
 Json StatusOf(const ActionHistory& history) {
-  Json status(jsoncons::json_object_arg);
+  Json status;
   status["action"] = history.action;
   status["calls"] = history.calls;
   status["errors"] = history.errors;
   status["throttled"] = history.throttled;
-  status["codes"] = Json(history.codes);
+  Json& codes = status["codes"];
+  for (const auto& [code, count] : history.codes) codes[code] = count;
   status["latency"] = Short(history.Latency());
   status["waited"] = Short(LongestWait(history));
   if (history.last_error) status["lastError"] = CallJson(*history.last_error);
-  Json recent(jsoncons::json_array_arg);
+  Json recent = Json::Array();
   for (const CallRecord& call : std::views::reverse(history.recent)) {
     recent.push_back(CallJson(call));
   }
@@ -95,7 +96,7 @@ std::vector<Cell> CellsOf(const ActionHistory& history) {
 }
 
 Json Property(const char* type, const char* description, const char* format = nullptr) {
-  Json schema(jsoncons::json_object_arg);
+  Json schema;
   schema["type"] = type;
   if (format) schema["format"] = format;
   schema["description"] = description;
@@ -103,7 +104,7 @@ Json Property(const char* type, const char* description, const char* format = nu
 }
 
 Json CallSchema(const char* description) {
-  Json fields(jsoncons::json_object_arg);
+  Json fields;
   fields["at"] = Property("string", "When it was sent.", "date-time");
   fields["code"] = Property(
       "string",
@@ -122,7 +123,7 @@ Json CallSchema(const char* description) {
 }
 
 Json StatusSchema() {
-  Json fields(jsoncons::json_object_arg);
+  Json fields;
   fields["action"] = Property("string", "The action's name in the cloud's API.");
   fields["calls"] = Property("integer", "Calls since the server started.", "int64");
   fields["errors"] = Property("integer", "Those of them that failed.", "int64");
@@ -162,7 +163,7 @@ ResourceType CloudCallType() {
                   {"Last Error", "string", "The code of the last call that failed.", 1},
                   {"Request ID", "string", "The cloud's, of that call.", 1},
                   {"Message", "string", "What the cloud said of it.", 1}};
-  type.properties = Json(jsoncons::json_object_arg);
+  type.properties = Json::Object();
   type.properties["status"] = StatusSchema();
   return type;
 }

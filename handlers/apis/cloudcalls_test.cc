@@ -129,7 +129,7 @@ TEST_F(CloudCalls, NoCredentialIsShown) {
   cloud::aliyun::ApiClient api(
       executor, transport, credentials, &history_,
       {.endpoint = "https://vpc.aliyuncs.com", .version = "2016-04-28", .region = "cn-hangzhou"});
-  const cloud::aliyun::Pending<Result<cloud::aliyun::Json>> call(
+  const cloud::aliyun::Pending<Result<Json>> call(
       api.Call("ReleaseEipAddress", {{"AllocationId", "eip-1"}}));
   transport.last().Answer(400, R"({"Code":"SignatureDoesNotMatch","RequestId":"R-7",
       "Message":"LTAI-the-id signed with very-secret and sts-token"})");

@@ -3,36 +3,34 @@
 #include <openssl/evp.h>
 
 #include <array>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::apis {
 namespace {
 
-Json NewObject() { return Json(jsoncons::json_object_arg); }
-Json NewArray() { return Json(jsoncons::json_array_arg); }
-
 Json VersionEntry() {
-  Json version = NewObject();
+  Json version = Json::Object();
   version["groupVersion"] = kGroupVersion;
   version["version"] = kVersion;
   return version;
 }
 
 Json GroupEntry() {
-  Json group = NewObject();
+  Json group = Json::Object();
   group["name"] = kGroup;
-  group["versions"] = NewArray();
+  group["versions"] = Json::Array();
   group["versions"].push_back(VersionEntry());
   group["preferredVersion"] = VersionEntry();
   return group;
 }
 
 Json AggregatedResource(const ResourceType& type) {
-  Json kind = NewObject();
+  Json kind = Json::Object();
   kind["group"] = kGroup;
   kind["version"] = kVersion;
   kind["kind"] = type.kind;
-  Json resource = NewObject();
+  Json resource = Json::Object();
   resource["resource"] = type.plural;
   resource["responseKind"] = std::move(kind);
   resource["scope"] = type.namespaced ? "Namespaced" : "Cluster";
@@ -50,7 +48,7 @@ Document MakeDocument(std::string body, std::string content_type) {
   unsigned size = 0;
   EVP_Digest(body.data(), body.size(), digest.data(), &size, EVP_sha256(), nullptr);
   std::string etag = "\"";
-  for (unsigned i = 0; i < size; ++i) etag += std::format("{:02X}", digest[i]);
+  for (unsigned i = 0; i < size; ++i) etag += Format("{:02X}", digest[i]);
   etag += "\"";
   return {std::move(body), std::move(etag), std::move(content_type)};
 }
@@ -63,10 +61,10 @@ std::vector<std::string> Verbs(const ResourceType& type) {
 }
 
 Document GroupList() {
-  Json list = NewObject();
+  Json list = Json::Object();
   list["kind"] = "APIGroupList";
   list["apiVersion"] = "v1";
-  list["groups"] = NewArray();
+  list["groups"] = Json::Array();
   list["groups"].push_back(GroupEntry());
   return MakeDocument(list.to_string());
 }
@@ -79,34 +77,34 @@ Document Group() {
 }
 
 Document AggregatedGroupList(const std::vector<const ResourceType*>& types) {
-  Json version = NewObject();
+  Json version = Json::Object();
   version["version"] = kVersion;
-  version["resources"] = NewArray();
+  version["resources"] = Json::Array();
   for (const auto* type : types) version["resources"].push_back(AggregatedResource(*type));
   version["freshness"] = "Current";
-  Json group = NewObject();
-  group["metadata"] = NewObject();
+  Json group = Json::Object();
+  group["metadata"] = Json::Object();
   group["metadata"]["name"] = kGroup;
-  group["versions"] = NewArray();
+  group["versions"] = Json::Array();
   group["versions"].push_back(std::move(version));
-  Json list = NewObject();
+  Json list = Json::Object();
   list["kind"] = "APIGroupDiscoveryList";
   list["apiVersion"] = "apidiscovery.k8s.io/v2";
-  list["metadata"] = NewObject();
-  list["items"] = NewArray();
+  list["metadata"] = Json::Object();
+  list["items"] = Json::Array();
   list["items"].push_back(std::move(group));
   return MakeDocument(list.to_string(),
                       "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
 }
 
 Document ResourceList(const std::vector<const ResourceType*>& types) {
-  Json list = NewObject();
+  Json list = Json::Object();
   list["kind"] = "APIResourceList";
   list["apiVersion"] = "v1";
   list["groupVersion"] = kGroupVersion;
-  list["resources"] = NewArray();
+  list["resources"] = Json::Array();
   for (const auto* type : types) {
-    Json resource = NewObject();
+    Json resource = Json::Object();
     resource["name"] = type->plural;
     resource["singularName"] = type->singular;
     resource["namespaced"] = type->namespaced;

@@ -72,20 +72,20 @@ ObjectPtr LiveCollection::Build(const Draft& draft, const std::string& uid, std:
   object->fields = draft.fields;
   object->cells = draft.cells;
 
-  Json metadata(jsoncons::json_object_arg);
+  Json metadata;
   metadata["name"] = draft.name;
   if (!draft.ns.empty()) metadata["namespace"] = draft.ns;
   metadata["uid"] = uid;
   metadata["resourceVersion"] = std::to_string(version);
   metadata["creationTimestamp"] = kube::Timestamp(created);
   if (!draft.labels.empty()) {
-    Json labels(jsoncons::json_object_arg);
+    Json labels;
     for (const auto& [key, value] : draft.labels) labels[key] = value;
     metadata["labels"] = std::move(labels);
   }
   object->metadata = metadata.to_string();
 
-  Json whole(jsoncons::json_object_arg);
+  Json whole;
   whole["apiVersion"] = kGroupVersion;
   whole["kind"] = type_.kind;
   whole["metadata"] = std::move(metadata);

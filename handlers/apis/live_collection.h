@@ -23,7 +23,7 @@ class LiveCollection : public ResourceStore {
     Labels labels;
     std::map<std::string, std::string, std::less<>> fields;
     std::vector<Cell> cells;
-    Json content{jsoncons::json_object_arg};  // members beside apiVersion, kind and metadata
+    Json content;  // members beside apiVersion, kind and metadata
   };
   using Deleter = std::function<std::expected<void, kube::Status>(const std::string& ns,
                                                                   const std::string& name)>;

@@ -9,36 +9,34 @@ constexpr const char* kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 constexpr const char* kListMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 constexpr const char* kPrefix = "dev.berth.live.v1alpha1.";
 
-Json NewObject() { return Json(jsoncons::json_object_arg); }
-
 Json Text(const char* description) {
-  Json schema = NewObject();
+  Json schema = Json::Object();
   schema["type"] = "string";
   schema["description"] = description;
   return schema;
 }
 
 Json Reference(const std::string& root, const std::string& name, const char* description) {
-  Json schema = NewObject();
+  Json schema = Json::Object();
   schema["description"] = description;
   schema["$ref"] = root + name;
   return schema;
 }
 
 Json MetaSchema() {
-  Json properties = NewObject();
+  Json properties = Json::Object();
   properties["name"] = Text("Name of the object, unique in its scope.");
   properties["namespace"] = Text("Namespace of the object; empty for cluster-wide ones.");
   properties["uid"] = Text("Identifies this object across time.");
   properties["resourceVersion"] = Text("Version of the object; a watch starts after one.");
   properties["creationTimestamp"] = Text("When the object was first seen.");
   properties["creationTimestamp"]["format"] = "date-time";
-  properties["labels"] = NewObject();
+  properties["labels"] = Json::Object();
   properties["labels"]["type"] = "object";
   properties["labels"]["description"] = "Labels to select by.";
-  properties["labels"]["additionalProperties"] = NewObject();
+  properties["labels"]["additionalProperties"] = Json::Object();
   properties["labels"]["additionalProperties"]["type"] = "string";
-  Json schema = NewObject();
+  Json schema = Json::Object();
   schema["type"] = "object";
   schema["description"] =
       "The metadata of a live object, which has fewer members than a stored one.";
@@ -47,17 +45,17 @@ Json MetaSchema() {
 }
 
 Json ListMetaSchema() {
-  Json schema = NewObject();
+  Json schema = Json::Object();
   schema["type"] = "object";
   schema["description"] = "The metadata of a list.";
-  schema["properties"] = NewObject();
+  schema["properties"] = Json::Object();
   schema["properties"]["resourceVersion"] = Text("Version of the collection that was read.");
   schema["properties"]["continue"] = Text("Where to go on, when the list was cut by a limit.");
   return schema;
 }
 
 Json GroupVersionKind(const std::string& kind) {
-  Json gvk = NewObject();
+  Json gvk = Json::Object();
   gvk["group"] = kGroup;
   gvk["version"] = kVersion;
   gvk["kind"] = kind;
@@ -65,43 +63,43 @@ Json GroupVersionKind(const std::string& kind) {
 }
 
 Json KindSchema(const ResourceType& type, const std::string& root) {
-  Json schema = NewObject();
+  Json schema = Json::Object();
   schema["type"] = "object";
   schema["description"] = type.description;
-  schema["properties"] = NewObject();
+  schema["properties"] = Json::Object();
   schema["properties"]["apiVersion"] = Text("The version of the schema of this object.");
   schema["properties"]["kind"] = Text("The kind of this object.");
   schema["properties"]["metadata"] = Reference(root, kMeta, "Standard metadata.");
   for (const auto& member : type.properties.object_range())
     schema["properties"][member.key()] = member.value();
-  schema["x-kubernetes-group-version-kind"] = Json(jsoncons::json_array_arg);
+  schema["x-kubernetes-group-version-kind"] = Json::Array();
   schema["x-kubernetes-group-version-kind"].push_back(GroupVersionKind(type.kind));
   return schema;
 }
 
 Json ListSchema(const ResourceType& type, const std::string& root) {
-  Json items = NewObject();
+  Json items = Json::Object();
   items["type"] = "array";
   items["description"] = "The objects.";
-  items["items"] = NewObject();
+  items["items"] = Json::Object();
   items["items"]["$ref"] = root + kPrefix + type.kind;
-  Json schema = NewObject();
+  Json schema = Json::Object();
   schema["type"] = "object";
   schema["description"] = "A list of " + type.plural + ".";
-  schema["properties"] = NewObject();
+  schema["properties"] = Json::Object();
   schema["properties"]["apiVersion"] = Text("The version of the schema of this object.");
   schema["properties"]["kind"] = Text("The kind of this object.");
   schema["properties"]["metadata"] = Reference(root, kListMeta, "Standard list metadata.");
   schema["properties"]["items"] = std::move(items);
-  schema["required"] = Json(jsoncons::json_array_arg);
+  schema["required"] = Json::Array();
   schema["required"].push_back("items");
-  schema["x-kubernetes-group-version-kind"] = Json(jsoncons::json_array_arg);
+  schema["x-kubernetes-group-version-kind"] = Json::Array();
   schema["x-kubernetes-group-version-kind"].push_back(GroupVersionKind(type.kind + "List"));
   return schema;
 }
 
 Json Schemas(const std::vector<const ResourceType*>& types, const std::string& root) {
-  Json schemas = NewObject();
+  Json schemas = Json::Object();
   for (const auto* type : types) {
     schemas[kPrefix + type->kind] = KindSchema(*type, root);
     if (!type->action) schemas[kPrefix + type->kind + "List"] = ListSchema(*type, root);
@@ -112,12 +110,12 @@ Json Schemas(const std::vector<const ResourceType*>& types, const std::string& r
 }
 
 Json PathParameter(const char* name, bool v3) {
-  Json parameter = NewObject();
+  Json parameter = Json::Object();
   parameter["name"] = name;
   parameter["in"] = "path";
   parameter["required"] = true;
   if (v3) {
-    parameter["schema"] = NewObject();
+    parameter["schema"] = Json::Object();
     parameter["schema"]["type"] = "string";
   } else {
     parameter["type"] = "string";
@@ -127,27 +125,27 @@ Json PathParameter(const char* name, bool v3) {
 
 // What a request or a response carries, as each version of OpenAPI says it.
 void PutBody(Json& carrier, const std::string& reference, bool v3) {
-  Json schema = NewObject();
+  Json schema = Json::Object();
   schema["$ref"] = reference;
   if (!v3) {
     carrier["schema"] = std::move(schema);
     return;
   }
-  carrier["content"] = NewObject();
-  carrier["content"]["application/json"] = NewObject();
+  carrier["content"] = Json::Object();
+  carrier["content"]["application/json"] = Json::Object();
   carrier["content"]["application/json"]["schema"] = std::move(schema);
 }
 
 Json Operation(const ResourceType& type, const char* action, const std::string& root,
                const std::string& schema, bool v3) {
   const bool creates = std::string_view(action) == "create";
-  Json answer = NewObject();
+  Json answer = Json::Object();
   answer["description"] = creates ? "Created" : "OK";
   PutBody(answer, root + schema, v3);
-  Json operation = NewObject();
+  Json operation = Json::Object();
   operation["description"] = std::string(action) + " " + type.plural;
   operation["operationId"] = std::string(action) + "LiveBerthDevV1alpha1" + type.kind;
-  operation["responses"] = NewObject();
+  operation["responses"] = Json::Object();
   operation["responses"][creates ? "201" : "200"] = std::move(answer);
   operation["x-kubernetes-action"] = creates ? "post" : action;
   operation["x-kubernetes-group-version-kind"] = GroupVersionKind(type.kind);
@@ -157,7 +155,7 @@ Json Operation(const ResourceType& type, const char* action, const std::string& 
 Json Create(const ResourceType& type, const std::string& root, bool v3) {
   const std::string schema = kPrefix + type.kind;
   Json operation = Operation(type, "create", root, schema, v3);
-  Json body = NewObject();
+  Json body = Json::Object();
   body["required"] = true;
   PutBody(body, root + schema, v3);
   if (v3) {
@@ -165,7 +163,7 @@ Json Create(const ResourceType& type, const std::string& root, bool v3) {
   } else {
     body["name"] = "body";
     body["in"] = "body";
-    operation["parameters"] = Json(jsoncons::json_array_arg);
+    operation["parameters"] = Json::Array();
     operation["parameters"].push_back(std::move(body));
   }
   return operation;
@@ -176,12 +174,12 @@ void AddPaths(Json& paths, const ResourceType& type, const std::string& root, bo
   if (type.namespaced) base += "namespaces/{namespace}/";
   base += type.plural;
   const auto parameters = [&](bool item) {
-    Json list(jsoncons::json_array_arg);
+    Json list = Json::Array();
     if (type.namespaced) list.push_back(PathParameter("namespace", v3));
     if (item) list.push_back(PathParameter("name", v3));
     return list;
   };
-  paths[base] = NewObject();
+  paths[base] = Json::Object();
   paths[base]["parameters"] = parameters(false);
   if (type.action) {
     paths[base]["post"] = Create(type, root, v3);
@@ -189,7 +187,7 @@ void AddPaths(Json& paths, const ResourceType& type, const std::string& root, bo
   }
   paths[base]["get"] = Operation(type, "list", root, kPrefix + type.kind + "List", v3);
   const std::string item = base + "/{name}";
-  paths[item] = NewObject();
+  paths[item] = Json::Object();
   paths[item]["parameters"] = parameters(true);
   paths[item]["get"] = Operation(type, "get", root, kPrefix + type.kind, v3);
   if (type.deletable)
@@ -197,13 +195,13 @@ void AddPaths(Json& paths, const ResourceType& type, const std::string& root, bo
 }
 
 Json Paths(const std::vector<const ResourceType*>& types, const std::string& root, bool v3) {
-  Json paths = NewObject();
+  Json paths = Json::Object();
   for (const auto* type : types) AddPaths(paths, *type, root, v3);
   return paths;
 }
 
 Json Info() {
-  Json info = NewObject();
+  Json info = Json::Object();
   info["title"] = "Berth";
   info["version"] = BERTH_VERSION;
   return info;
@@ -213,7 +211,7 @@ Json Info() {
 
 Document OpenApiV2(const std::vector<const ResourceType*>& types) {
   const std::string root = "#/definitions/";
-  Json document = NewObject();
+  Json document = Json::Object();
   document["swagger"] = "2.0";
   document["info"] = Info();
   document["paths"] = Paths(types, root, false);
@@ -223,11 +221,11 @@ Document OpenApiV2(const std::vector<const ResourceType*>& types) {
 
 Document OpenApiV3(const std::vector<const ResourceType*>& types) {
   const std::string root = "#/components/schemas/";
-  Json document = NewObject();
+  Json document = Json::Object();
   document["openapi"] = "3.0.0";
   document["info"] = Info();
   document["paths"] = Paths(types, root, true);
-  document["components"] = NewObject();
+  document["components"] = Json::Object();
   document["components"]["schemas"] = Schemas(types, root);
   return MakeDocument(document.to_string());
 }
@@ -235,9 +233,9 @@ Document OpenApiV3(const std::vector<const ResourceType*>& types) {
 Document OpenApiV3Index(const Document& group_document) {
   const std::string path = std::string("apis/") + kGroupVersion;
   const std::string hash = group_document.etag.substr(1, group_document.etag.size() - 2);
-  Json index = NewObject();
-  index["paths"] = NewObject();
-  index["paths"][path] = NewObject();
+  Json index = Json::Object();
+  index["paths"] = Json::Object();
+  index["paths"][path] = Json::Object();
   index["paths"][path]["serverRelativeURL"] = "/openapi/v3/" + path + "?hash=" + hash;
   return MakeDocument(index.to_string());
 }

@@ -36,9 +36,9 @@ kube::Status NotNow() {
 
 Action::Outcome Queued(const std::string& pool) {
   Action::Outcome outcome;
-  outcome.content["spec"] = Json(jsoncons::json_object_arg);
+  outcome.content["spec"] = Json::Object();
   outcome.content["spec"]["pool"] = pool;
-  outcome.content["status"] = Json(jsoncons::json_object_arg);
+  outcome.content["status"] = Json::Object();
   outcome.content["status"]["queued"] = true;
   outcome.cells = {Cell::Text(pool), Cell{"true", std::nullopt}};
   return outcome;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::apis {
 namespace {
@@ -59,7 +60,7 @@ class Runs {
       const std::string host = Cidr(family, address, Width(family)).ToString();
       return host.substr(0, host.find('/'));
     };
-    Json list(jsoncons::json_array_arg);
+    Json list = Json::Array();
     for (const auto& [first, last] : runs_) list.push_back(text(first) + "-" + text(last));
     return list;
   }
@@ -198,10 +199,10 @@ std::string ChildrenShown(const Space::PoolState& state) {
   std::vector<std::string> names = ChildrenOf(state);
   names.resize(std::min(names.size(), kChildrenShown));
   const std::size_t more = state.children.size() - names.size();
-  return Joined(names, ",") + (more > 0 ? std::format(",+{}", more) : "");
+  return Joined(names, ",") + (more > 0 ? Format(",+{}", more) : "");
 }
 
-std::string Slashed(int prefix) { return std::format("/{}", prefix); }
+std::string Slashed(int prefix) { return Format("/{}", prefix); }
 
 void ShowFigures(Json& status, const Figures& figures, const Allocator& space) {
   status["subnets"] = space.Count(Use::kSubnet);
@@ -213,7 +214,7 @@ void ShowFigures(Json& status, const Figures& figures, const Allocator& space) {
   status["excludedAddresses"] = Decimal(figures.excluded);
   if (figures.largest) status["largestFreeBlock"] = Slashed(*figures.largest);
   status["fragmentation"] = figures.fragmentation;
-  Json sizes(jsoncons::json_object_arg);
+  Json sizes;
   for (int prefix = space.rules().range.prefix(); prefix <= space.rules().max_block; ++prefix)
     sizes[Slashed(prefix)] = space.Free(prefix);
   status["freeCountBySize"] = std::move(sizes);
@@ -258,7 +259,7 @@ std::vector<Cell> CellsOf(const Space::PoolState& state, const Place& place,
     cells.push_back(Cell::Text(Decimal(figures->free)));
     cells.push_back(Cell::Text(Decimal(figures->delegated)));
     cells.push_back(Cell::Text(figures->largest ? Slashed(*figures->largest) : kNothing));
-    cells.push_back(Cell::Text(std::format("{:.2f}", figures->fragmentation)));
+    cells.push_back(Cell::Text(Format("{:.2f}", figures->fragmentation)));
     cells.push_back(Cell::Number(state.space->Count(Use::kReserved)));
   } else {
     cells.resize(7, Cell::Text(kNothing));
@@ -272,7 +273,7 @@ std::vector<Cell> CellsOf(const Space::PoolState& state, const Place& place,
 }
 
 Json Property(const char* type, const char* description) {
-  Json schema(jsoncons::json_object_arg);
+  Json schema;
   schema["type"] = type;
   schema["description"] = description;
   return schema;
@@ -280,13 +281,13 @@ Json Property(const char* type, const char* description) {
 
 Json ListProperty(const char* description) {
   Json schema = Property("array", description);
-  schema["items"] = Json(jsoncons::json_object_arg);
+  schema["items"] = Json::Object();
   schema["items"]["type"] = "string";
   return schema;
 }
 
 Json StatusSchema() {
-  Json fields(jsoncons::json_object_arg);
+  Json fields;
   fields["cidr"] = Property("string", "The pool's range.");
   fields["strategy"] = Property("string", "How a block is chosen.");
   fields["parent"] = Property("string", "The pool that this one is a part of; absent for a root.");
@@ -348,7 +349,7 @@ ResourceType PoolUsageType() {
                   {"Strategy", "string", "How a block is chosen.", 1},
                   {"Ready", "string", "Ready, or why not.", 1}};
   type.selectable_fields = {"status.parent", "status.reason"};
-  type.properties = Json(jsoncons::json_object_arg);
+  type.properties = Json::Object();
   type.properties["status"] = StatusSchema();
   return type;
 }
@@ -362,7 +363,7 @@ void PublishPoolUsage(LiveCollection& collection, const std::string& key,
     return;
   }
   const Place place = PlaceOf(key, *state, space);
-  Json status(jsoncons::json_object_arg);
+  Json status;
   ShowPlace(status, place, *state);
   std::optional<Figures> figures;
   if (state->rules) {

@@ -27,7 +27,7 @@ void AppendColumns(std::string& out, const ResourceType& type) {
   out.append(
       R"({"name":"Name","type":"string","format":"name","description":"Name of the object.","priority":0})");
   for (const Column& column : type.columns) {
-    Json definition(jsoncons::json_object_arg);
+    Json definition;
     definition["name"] = column.name;
     // Ages are sent as text, as the API server does.
     definition["type"] = column.type == "date" ? "string" : column.type;

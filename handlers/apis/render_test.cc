@@ -15,7 +15,7 @@ using Kind = Form::Kind;
 // common.
 Json Shape(const Json& value) {
   if (value.is_array()) {
-    Json items(jsoncons::json_array_arg);
+    Json items = Json::Array();
     for (const auto& item : value.array_range()) items.push_back(Shape(item));
     return items;
   }
@@ -23,7 +23,7 @@ Json Shape(const Json& value) {
     return value.is_string() ? "text" : value.is_number() ? "number" : "other";
   std::map<std::string, Json> members;
   for (const auto& member : value.object_range()) members[member.key()] = Shape(member.value());
-  Json sorted(jsoncons::json_object_arg);
+  Json sorted;
   for (auto& [name, shape] : members) sorted[name] = std::move(shape);
   return sorted;
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "async/executor.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/json_view.h"
 #include "kube/selector.h"
 #include "kube/status.h"
@@ -142,7 +142,7 @@ class Action {
   };
   // What is answered beside apiVersion, kind and metadata, which are the caller's.
   struct Outcome {
-    Json content{jsoncons::json_object_arg};
+    Json content;
     std::vector<Cell> cells;
   };
   using Answer = std::move_only_function<void(std::expected<Outcome, kube::Status>)>;

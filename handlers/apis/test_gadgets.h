@@ -36,10 +36,10 @@ inline LiveCollection::Draft Gadget(std::string ns, std::string name, int size, 
   draft.fields["status.phase"] = phase;
   draft.cells = {Cell::Number(static_cast<std::uint64_t>(size)), Cell::Text(phase),
                  Cell::Age(std::nullopt), Cell::Text("me")};
-  draft.content["spec"] = Json(jsoncons::json_object_arg);
+  draft.content["spec"] = Json::Object();
   draft.content["spec"]["size"] = size;
-  draft.content["status"] = Json(jsoncons::json_object_arg);
-  draft.content["status"]["phase"] = std::move(phase);
+  draft.content["status"] = Json::Object();
+  draft.content["status"]["phase"] = phase;
   return draft;
 }
 
@@ -68,7 +68,7 @@ class Ping : public Action {
           "Ping", kGroup, "", {{"FieldValueRequired", "Required value", "spec.times"}})));
     if (!call.dry_run) sum += times;
     Outcome outcome;
-    outcome.content["spec"] = Json(jsoncons::json_object_arg);
+    outcome.content["spec"] = Json::Object();
     outcome.content["spec"]["times"] = times;
     outcome.cells = {Cell::Number(static_cast<std::uint64_t>(times))};
     home.Post([answer = std::move(answer), outcome = std::move(outcome)]() mutable {

@@ -8,7 +8,7 @@ namespace berth::apis {
 namespace {
 
 Json Property(const char* type, const char* description, const char* format = nullptr) {
-  Json schema(jsoncons::json_object_arg);
+  Json schema;
   schema["type"] = type;
   if (format) schema["format"] = format;
   schema["description"] = description;
@@ -18,7 +18,7 @@ Json Property(const char* type, const char* description, const char* format = nu
 }  // namespace
 
 ResourceType WorkQueueType() {
-  Json fields(jsoncons::json_object_arg);
+  Json fields;
   fields["depth"] = Property("integer", "Keys that are ready and wait to be taken.", "int64");
   fields["processing"] = Property("integer", "Keys being worked on now.", "int64");
   fields["delayed"] =
@@ -35,7 +35,7 @@ ResourceType WorkQueueType() {
       "date-time");
   Json status = Property("object", "The queue's present figures.");
   status["properties"] = std::move(fields);
-  Json properties(jsoncons::json_object_arg);
+  Json properties;
   properties["status"] = std::move(status);
 
   ResourceType type;
@@ -63,7 +63,7 @@ void PublishWorkQueue(LiveCollection& collection, const std::string& name,
     const auto since = origin.time_since_epoch() + stats.oldest->time_since_epoch();
     oldest = std::chrono::duration_cast<std::chrono::seconds>(since).count();
   }
-  Json status(jsoncons::json_object_arg);
+  Json status;
   status["depth"] = stats.depth;
   status["processing"] = stats.processing;
   status["delayed"] = stats.delayed;

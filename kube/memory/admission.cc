@@ -1,10 +1,10 @@
 #include "kube/memory/admission.h"
 
 #include <algorithm>
-#include <format>
 
 #include "kube/memory/base64.h"
 #include "kube/memory/patch.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -22,7 +22,7 @@ bool Matches(const Server::Webhook& webhook, const Call& call, std::string_view 
 }
 
 Value GroupVersion(const Call& call, std::string_view key, std::string_view name) {
-  Value value = NewObject();
+  Value value = Value::Object();
   value.insert_or_assign("group", call.view.version->group);
   value.insert_or_assign("version", call.view.version->name);
   value.insert_or_assign(key, name);
@@ -30,14 +30,14 @@ Value GroupVersion(const Call& call, std::string_view key, std::string_view name
 }
 
 Value Options(const Call& call, const Review& review) {
-  Value options = review.operation == "DELETE" ? review.delete_options : NewObject();
-  if (!options.is_object()) options = NewObject();
+  Value options = review.operation == "DELETE" ? review.delete_options : Value::Object();
+  if (!options.is_object()) options = Value::Object();
   options.insert_or_assign("kind", review.operation == "CREATE"   ? "CreateOptions"
                                    : review.operation == "UPDATE" ? "UpdateOptions"
                                                                   : "DeleteOptions");
   options.insert_or_assign("apiVersion", "meta.k8s.io/v1");
   if (call.dry_run) {
-    Value all = NewArray();
+    Value all = Value::Array();
     all.push_back("All");
     options.insert_or_assign("dryRun", std::move(all));
   }
@@ -49,10 +49,10 @@ Value Options(const Call& call, const Review& review) {
 }
 
 Value User() {
-  Value groups = NewArray();
+  Value groups = Value::Array();
   groups.push_back("system:masters");
   groups.push_back("system:authenticated");
-  Value user = NewObject();
+  Value user = Value::Object();
   user.insert_or_assign("username", "kubernetes-admin");
   user.insert_or_assign("groups", std::move(groups));
   return user;
@@ -65,7 +65,7 @@ std::string_view NameOf(const Call& call, const Review& review) {
 }
 
 std::string Written(const Call& call, const Review& review, const std::string& uid) {
-  Value request = NewObject();
+  Value request = Value::Object();
   request.insert_or_assign("uid", uid);
   for (const std::string_view key : {"kind", "requestKind"})
     request.insert_or_assign(key, GroupVersion(call, "kind", call.resource().kind));
@@ -83,16 +83,15 @@ std::string Written(const Call& call, const Review& review, const std::string& u
   request.insert_or_assign("oldObject", review.old);
   request.insert_or_assign("dryRun", call.dry_run);
   request.insert_or_assign("options", Options(call, review));
-  Value document = NewObject();
+  Value document = Value::Object();
   document.insert_or_assign("kind", "AdmissionReview");
   document.insert_or_assign("apiVersion", "admission.k8s.io/v1");
   document.insert_or_assign("request", std::move(request));
-  return Encode(document);
+  return document.to_string();
 }
 
 std::unexpected<Status> Failed(const std::string& webhook, std::string_view why) {
-  return std::unexpected(
-      InternalError(std::format("failed calling webhook \"{}\": {}", webhook, why)));
+  return std::unexpected(InternalError(Format("failed calling webhook \"{}\": {}", webhook, why)));
 }
 
 Causes ReadCauses(const Value* list) {
@@ -107,14 +106,14 @@ Causes ReadCauses(const Value* list) {
 
 // A refusal is the webhook's own Status, which says whose it is.
 Status Denied(const std::string& webhook, const Value* result) {
-  const Value given = result ? *result : NewObject();
+  const Value given = result ? *result : Value::Object();
   Status status;
   status.code = static_cast<int>(std::max<std::int64_t>(IntAt(given, "code"), 400));
   status.reason = TextAt(given, "reason");
   const std::string_view message = TextAt(given, "message");
   const std::string_view why = message.empty() ? std::string_view(status.reason) : message;
-  status.message = std::format("admission webhook \"{}\" denied the request{}{}", webhook,
-                               why.empty() ? " " : ": ", why.empty() ? "without explanation" : why);
+  status.message = Format("admission webhook \"{}\" denied the request{}{}", webhook,
+                          why.empty() ? " " : ": ", why.empty() ? "without explanation" : why);
   status.details.name = TextAt(given, "details", "name");
   status.details.group = TextAt(given, "details", "group");
   status.details.kind = TextAt(given, "details", "kind");
@@ -133,7 +132,7 @@ Outcome<Value> ReadAnswer(Decoder& decoder, const Server::Webhook& webhook, cons
   const Value* response = Find(*answer, "response");
   if (!response) return Failed(webhook.name, "webhook response did not contain a response");
   if (const auto got = TextAt(*response, "uid"); got != uid)
-    return Failed(webhook.name, std::format("expected response.uid=\"{}\", got \"{}\"", uid, got));
+    return Failed(webhook.name, Format("expected response.uid=\"{}\", got \"{}\"", uid, got));
   const Value* allowed = Find(*response, "allowed");
   if (!allowed || !allowed->is_bool() || !allowed->as<bool>())
     return std::unexpected(Denied(webhook.name, Find(*response, "status")));
@@ -174,7 +173,7 @@ async::Task<Outcome<Value>> Admission::Ask(std::size_t webhook, Call call, Revie
   const Server::Webhook& asked = webhooks_[webhook];
   if (!answer) {
     co_return Outcome<Value>(
-        Failed(asked.name, std::format("failed to call webhook: {}", answer.error().message)));
+        Failed(asked.name, Format("failed to call webhook: {}", answer.error().message)));
   }
   co_return ReadAnswer(decoder_, asked, uid, *answer, std::move(review.object));
 }

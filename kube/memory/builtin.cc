@@ -1,12 +1,12 @@
 #include "kube/memory/builtin.h"
 
 #include <array>
-#include <format>
 
 #include "kube/memory/definition.h"
 #include "kube/memory/event.h"
 #include "kube/memory/kinds.h"
 #include "kube/memory/render.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -170,8 +170,7 @@ void AddEvents(Cluster& cluster, Builder& builder) {
     all.push_back({std::move(component), "reportingComponent"});
     for (const char* member :
          {"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"})
-      all.push_back(
-          {std::format("{}.{}", about, member), std::format("involvedObject.{}", member)});
+      all.push_back({Format("{}.{}", about, member), Format("involvedObject.{}", member)});
     return all;
   };
   const auto core = builder.Serve(*events, "", kEvent, EventColumns());
@@ -239,7 +238,7 @@ void AddDefinitions(Cluster& cluster, Builder& builder) {
 
 void AddNamespace(Cluster& cluster, std::string_view name) {
   const auto namespaces = cluster.registry().Find("", "namespaces");
-  Value object = NewObject();
+  Value object = Value::Object();
   object.insert_or_assign("apiVersion", "v1");
   object.insert_or_assign("kind", "Namespace");
   Value& metadata = ObjectAt(object, "metadata");

@@ -1,6 +1,6 @@
 #include "kube/memory/call.h"
 
-#include <format>
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -28,7 +28,7 @@ Status Unsupported(Method method, std::string field, std::string_view value,
                    std::string_view supported) {
   return Invalid(OptionsKind(method), "meta.k8s.io", "",
                  {{"FieldValueNotSupported",
-                   std::format("Unsupported value: {}: supported values: {}", value, supported),
+                   Format("Unsupported value: {}: supported values: {}", value, supported),
                    std::move(field)}});
 }
 
@@ -36,14 +36,13 @@ Outcome<void> ReadForm(const Request& request, Call& call) {
   const auto kind = NegotiateForm(request.accept);
   if (!kind) {
     if (call.resource().custom) return std::unexpected(NotAcceptable(kMediaTypes));
-    return std::unexpected(
-        Status{406,
-               "NotAcceptable",
-               std::format("406: Not Acceptable\n\nAvailable representations: {}, "
-                           "application/json;stream=watch, "
-                           "application/vnd.kubernetes.protobuf;stream=watch",
-                           kMediaTypes),
-               {}});
+    return std::unexpected(Status{406,
+                                  "NotAcceptable",
+                                  Format("406: Not Acceptable\n\nAvailable representations: {}, "
+                                         "application/json;stream=watch, "
+                                         "application/vnd.kubernetes.protobuf;stream=watch",
+                                         kMediaTypes),
+                                  {}});
   }
   call.form.kind = *kind;
   const std::string_view include = call.target.Parameter("includeObject");
@@ -52,10 +51,10 @@ Outcome<void> ReadForm(const Request& request, Call& call) {
   } else if (include == "Object") {
     call.form.include = IncludeObject::kObject;
   } else if (!include.empty() && include != "Metadata" && *kind == Form::Kind::kTable) {
-    return std::unexpected(BadRequest(
-        std::format("Unable to convert to Table as requested: includeObject: Invalid value: "
-                    "\"{}\": must be 'Metadata', 'Object', 'None', or empty",
-                    include)));
+    return std::unexpected(
+        BadRequest(Format("Unable to convert to Table as requested: includeObject: Invalid value: "
+                          "\"{}\": must be 'Metadata', 'Object', 'None', or empty",
+                          include)));
   }
   return {};
 }
@@ -65,12 +64,11 @@ Outcome<void> ReadWriteOptions(Call& call) {
   call.dry_run = dry_run == "All";
   if (!dry_run.empty() && !call.dry_run)
     return std::unexpected(
-        Unsupported(call.method, "dryRun", std::format("[\"{}\"]", dry_run), "\"All\""));
+        Unsupported(call.method, "dryRun", Format("[\"{}\"]", dry_run), "\"All\""));
   const std::string_view validation = call.target.Parameter("fieldValidation");
   if (!validation.empty() && validation != "Ignore" && validation != "Warn" &&
       validation != "Strict") {
-    return std::unexpected(Unsupported(call.method, "fieldValidation",
-                                       std::format("\"{}\"", validation),
+    return std::unexpected(Unsupported(call.method, "fieldValidation", Format("\"{}\"", validation),
                                        R"("", "Ignore", "Strict", "Warn")"));
   }
   return {};

@@ -1,9 +1,8 @@
 #include "kube/memory/cluster.h"
 
-#include <format>
-
 #include "kube/age.h"
 #include "kube/memory/watch.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 
@@ -17,8 +16,8 @@ std::string Cluster::NewUid() {
   // Version 4 of RFC 9562.
   const std::uint64_t high = (Random() & ~0xF000ULL) | 0x4000;
   const std::uint64_t low = (Random() & ~(3ULL << 62)) | (2ULL << 62);
-  return std::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xFFFF,
-                     high & 0xFFFF, low >> 48, low & 0xFFFF'FFFF'FFFF);
+  return Format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, high >> 16 & 0xFFFF,
+                high & 0xFFFF, low >> 48, low & 0xFFFF'FFFF'FFFF);
 }
 
 std::string Cluster::NewSuffix() {

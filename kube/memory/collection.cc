@@ -19,9 +19,9 @@ std::string EncodeObject(const Value& value) {
   std::string text = "{";
   const auto append = [&](std::string_view key, const Value& member) {
     if (text.size() > 1) text += ',';
-    EncodeTo(Value(key), text);
+    Value(key).AppendTo(text);
     text += ':';
-    EncodeTo(member, text);
+    member.AppendTo(text);
   };
   text.reserve(512);
   for (const std::string_view key : {"apiVersion", "kind"}) {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -40,8 +41,8 @@ std::optional<std::string> TypeProblem(const Value& schema, const Value& value,
                                        const std::string& owner, const std::string& path) {
   if (value.is_null()) return std::nullopt;
   if (!Fits(value, TextAt(schema, "type"))) {
-    return std::format("json: cannot unmarshal {} into Go struct field {}.{} of type {}",
-                       GoKind(value), owner, path, GoType(schema));
+    return Format("json: cannot unmarshal {} into Go struct field {}.{} of type {}", GoKind(value),
+                  owner, path, GoType(schema));
   }
   if (!value.is_object()) return std::nullopt;
   const Value* properties = Find(schema, "properties");
@@ -90,7 +91,7 @@ std::string Listed(const std::vector<std::string>& duplicates,
   std::string text;
   const auto add = [&](std::string_view what, const std::vector<std::string>& paths) {
     for (const std::string& path : paths)
-      text += std::format("{}{} field \"{}\"", text.empty() ? "" : ", ", what, path);
+      text += Format("{}{} field \"{}\"", text.empty() ? "" : ", ", what, path);
   };
   add("duplicate", duplicates);
   add("unknown", unknown);
@@ -105,14 +106,14 @@ Outcome<void> CheckType(const Call& call, Value& object) {
     if (kind.empty()) {
       const std::string_view body(call.body);
       return std::unexpected(BadRequest(
-          std::format("the object provided is unrecognized (must be of type {0}): Object 'Kind' is "
-                      "missing in '{1}' ({1})",
-                      resource.kind, body.substr(0, 1024))));
+          Format("the object provided is unrecognized (must be of type {0}): Object 'Kind' is "
+                 "missing in '{1}' ({1})",
+                 resource.kind, body.substr(0, 1024))));
     }
     if (api_version == version.api_version) return {};
     return std::unexpected(BadRequest(
-        std::format("the API version in the data ({}) does not match the expected API version ({})",
-                    api_version, version.api_version)));
+        Format("the API version in the data ({}) does not match the expected API version ({})",
+               api_version, version.api_version)));
   }
   if (kind.empty()) kind = resource.kind;
   if (api_version.empty()) api_version = version.api_version;
@@ -121,14 +122,13 @@ Outcome<void> CheckType(const Call& call, Value& object) {
   if (kind == resource.kind && api_version == version.api_version) return {};
   const bool known = api_version == version.api_version && kind == "Secret";
   const std::size_t slash = api_version.find('/');
-  return std::unexpected(BadRequest(std::format(
+  return std::unexpected(BadRequest(Format(
       "{0} in version \"{1}\" cannot be handled as a {2}: {3}", kind,
       slash == std::string::npos ? api_version : api_version.substr(slash + 1), resource.kind,
-      known
-          ? std::format("converting (v1.{}) to (core.{}): unknown conversion", kind, resource.kind)
-          : std::format("no kind \"{}\" is registered for version \"{}\" in scheme "
-                        "\"pkg/runtime/scheme.go:111\"",
-                        kind, api_version))));
+      known ? Format("converting (v1.{}) to (core.{}): unknown conversion", kind, resource.kind)
+            : Format("no kind \"{}\" is registered for version \"{}\" in scheme "
+                     "\"pkg/runtime/scheme.go:111\"",
+                     kind, api_version))));
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ Outcome<Value> DecodeBody(const Call& call, Decoder& decoder) {
   std::vector<std::string> duplicates;
   auto object = decoder.Decode(call.body, call.strict() ? &duplicates : nullptr);
   if (!object || !object->is_object()) {
-    return std::unexpected(BadRequest(std::format(
+    return std::unexpected(BadRequest(Format(
         "the object provided is unrecognized (must be of type {}): couldn't get version/kind; "
         "json parse error: {} ({})",
         resource.kind, object ? "cannot unmarshal it into an object" : object.error(),
@@ -164,9 +164,9 @@ Outcome<Value> DecodeBody(const Call& call, Decoder& decoder) {
   }
   if (auto fine = CheckType(call, *object); !fine) return std::unexpected(fine.error());
   if (auto clean = Clean(call, *object, duplicates); !clean) {
-    return std::unexpected(BadRequest(
-        std::format("{} in version \"{}\" cannot be handled as a {}: {}", TextAt(*object, "kind"),
-                    call.view.version->name, resource.kind, clean.error())));
+    return std::unexpected(BadRequest(Format("{} in version \"{}\" cannot be handled as a {}: {}",
+                                             TextAt(*object, "kind"), call.view.version->name,
+                                             resource.kind, clean.error())));
   }
   return std::move(*object);
 }
@@ -182,12 +182,12 @@ Outcome<void> CheckNames(const Call& call, Value& object) {
   if (call.method == Method::kPost) return {};
   const std::string_view name = TextAt(metadata, "name");
   if (name.empty()) {
-    return std::unexpected(BadRequest(std::format(
-        "the name of the object ({} based on URL) was undeterminable: name must be provided",
-        call.name)));
+    return std::unexpected(BadRequest(
+        Format("the name of the object ({} based on URL) was undeterminable: name must be provided",
+               call.name)));
   }
   if (name == call.name) return {};
-  return std::unexpected(BadRequest(std::format(
+  return std::unexpected(BadRequest(Format(
       "the name of the object ({}) does not match the name on the URL ({})", name, call.name)));
 }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -71,7 +72,7 @@ std::vector<Column> ReadColumns(const Value& version) {
     const std::string_view path = TextAt(*item, "jsonPath");
     std::string description(TextAt(*item, "description"));
     if (description.empty())
-      description = std::format("Custom resource definition column (in JSONPath format): {}", path);
+      description = Format("Custom resource definition column (in JSONPath format): {}", path);
     columns.push_back({.name = std::string(TextAt(*item, "name")),
                        .type = std::string(TextAt(*item, "type")),
                        .format = std::string(TextAt(*item, "format")),
@@ -143,7 +144,7 @@ void ReadAnew(Resource& resource) {
 
 Value Condition(std::string_view type, std::string_view reason, std::string_view message,
                 const std::string& date) {
-  Value condition = NewObject();
+  Value condition = Value::Object();
   condition.insert_or_assign("type", type);
   condition.insert_or_assign("status", "True");
   condition.insert_or_assign("lastTransitionTime", date);
@@ -154,7 +155,7 @@ Value Condition(std::string_view type, std::string_view reason, std::string_view
 
 void SetCondition(Value& definition, Value condition) {
   Value& conditions = ObjectAt(definition, "status")["conditions"];
-  if (!conditions.is_array()) conditions = NewArray();
+  if (!conditions.is_array()) conditions = Value::Array();
   const std::string type(TextAt(condition, "type"));
   for (Value& present : conditions.array_range()) {
     if (TextAt(present, "type") != type) continue;
@@ -183,7 +184,7 @@ void Prepare(Value& definition, const Value* old) {
   if (TextAt(conversion, "strategy").empty()) conversion.insert_or_assign("strategy", "None");
   Value& status = ObjectAt(definition, "status");
   if (!old) {
-    Value accepted = NewObject();
+    Value accepted = Value::Object();
     accepted.insert_or_assign("kind", "");
     accepted.insert_or_assign("plural", "");
     status.insert_or_assign("acceptedNames", std::move(accepted));
@@ -191,7 +192,7 @@ void Prepare(Value& definition, const Value* old) {
   }
   const std::string stored(StoredVersion(definition));
   Value& versions = status["storedVersions"];
-  if (!versions.is_array()) versions = NewArray();
+  if (!versions.is_array()) versions = Value::Array();
   const auto known = Strings(&versions);
   if (!stored.empty() && std::ranges::find(known, stored) == known.end())
     versions.push_back(stored);
@@ -200,7 +201,7 @@ void Prepare(Value& definition, const Value* old) {
 void ValidateNames(const Value& definition, Causes& causes) {
   const Value& names = *Find(definition, "spec", "names");
   const std::string_view plural = TextAt(names, "plural");
-  const std::string wanted = std::format("{}.{}", plural, TextAt(definition, "spec", "group"));
+  const std::string wanted = Format("{}.{}", plural, TextAt(definition, "spec", "group"));
   if (const auto name = TextAt(definition, "metadata", "name"); name != wanted) {
     causes.push_back(
         InvalidValue("metadata.name", Value(name), "must be spec.names.plural+\".\"+spec.group"));
@@ -208,21 +209,21 @@ void ValidateNames(const Value& definition, Causes& causes) {
   for (const std::string_view key : {"plural", "singular"}) {
     const std::string_view name = TextAt(names, key);
     if (!IsDns1035(name))
-      causes.push_back(InvalidValue(std::format("spec.names.{}", key), Value(name), kDns1035));
+      causes.push_back(InvalidValue(Format("spec.names.{}", key), Value(name), kDns1035));
   }
   for (const std::string_view key : {"kind", "listKind"}) {
     const std::string_view name = TextAt(names, key);
     if (IsDns1035(Lower(name))) continue;
     causes.push_back(
-        InvalidValue(std::format("spec.names.{}", key), Value(name),
-                     std::format("may have mixed case, but should otherwise match: {}", kDns1035)));
+        InvalidValue(Format("spec.names.{}", key), Value(name),
+                     Format("may have mixed case, but should otherwise match: {}", kDns1035)));
   }
   if (const auto scope = TextAt(definition, "spec", "scope");
       scope != "Cluster" && scope != "Namespaced") {
     causes.push_back({"FieldValueNotSupported",
-                      std::format(R"(Unsupported value: "{}": supported values: "Cluster", )"
-                                  R"("Namespaced")",
-                                  scope),
+                      Format(R"(Unsupported value: "{}": supported values: "Cluster", )"
+                             R"("Namespaced")",
+                             scope),
                       "spec.scope"});
   }
 }
@@ -248,7 +249,7 @@ void ValidateVersions(const Value& definition, Causes& causes) {
       versions, [](const Value* version) { return FlagAt(*version, "storage"); });
   if (storing != 1) {
     const Value* given = Find(definition, "spec", "versions");
-    causes.push_back(InvalidValue("spec.versions", given ? *given : NewArray(),
+    causes.push_back(InvalidValue("spec.versions", given ? *given : Value::Array(),
                                   "must have exactly one version marked as storage version"));
     causes.push_back(InvalidValue("status.storedVersions", Value::null(),
                                   "must have at least one stored version"));
@@ -256,9 +257,8 @@ void ValidateVersions(const Value& definition, Causes& causes) {
   for (std::size_t i = 0; i < versions.size(); ++i) {
     // A single version's schema is the definition's own to kube-apiserver.
     ValidateSchema(*versions[i],
-                   versions.size() == 1
-                       ? "spec.validation.openAPIV3Schema"
-                       : std::format("spec.versions[{}].schema.openAPIV3Schema", i),
+                   versions.size() == 1 ? "spec.validation.openAPIV3Schema"
+                                        : Format("spec.versions[{}].schema.openAPIV3Schema", i),
                    causes);
   }
   if (TextAt(definition, "spec", "conversion", "strategy") != "None") {
@@ -274,7 +274,7 @@ void Validate(const Value& definition, const Value* old, Causes& causes) {
   for (const std::string_view key : {"group", "scope"}) {
     const Value* now = Find(definition, "spec", key);
     if (now && *now != *Find(*old, "spec", key)) {
-      causes.push_back(InvalidValue(std::format("spec.{}", key), *now, "field is immutable"));
+      causes.push_back(InvalidValue(Format("spec.{}", key), *now, "field is immutable"));
     }
   }
 }
@@ -283,7 +283,7 @@ void BeginDeletion(Value& definition, const std::string& date) {
   Value& metadata = definition["metadata"];
   metadata.insert_or_assign("deletionTimestamp", date);
   Value& finalizers = metadata["finalizers"];
-  if (!finalizers.is_array()) finalizers = NewArray();
+  if (!finalizers.is_array()) finalizers = Value::Array();
   finalizers.push_back(kCleanup);
   SetCondition(definition, Condition("Terminating", "InstanceDeletionPending",
                                      "CustomResourceDefinition marked for deletion; CustomResource "

@@ -1,9 +1,9 @@
 #include "kube/memory/deletion.h"
 
 #include <algorithm>
-#include <format>
 
 #include "kube/memory/kinds.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -24,9 +24,9 @@ Outcome<void> CheckPolicy(const Value& options) {
   if (policy == "Foreground" || policy == "Background" || policy == "Orphan") return {};
   return std::unexpected(
       InvalidOptions({"FieldValueNotSupported",
-                      std::format(R"(Unsupported value: "{}": supported values: "Foreground", )"
-                                  R"("Background", "Orphan", "nil")",
-                                  policy),
+                      Format(R"(Unsupported value: "{}": supported values: "Foreground", )"
+                             R"("Background", "Orphan", "nil")",
+                             policy),
                       "propagationPolicy"}));
 }
 
@@ -39,7 +39,7 @@ Value Finalizers(const Value& object, const Value& options) {
   const bool foreground = policy == "Foreground";
   // Without a word on it, what the object says itself stays.
   const bool silent = policy.empty() && !flag;
-  Value finalizers = NewArray();
+  Value finalizers = Value::Array();
   bool has_orphan = false, has_foreground = false;
   if (const Value* present = Find(object, "metadata", "finalizers")) {
     for (const Value& name : present->array_range()) {
@@ -59,18 +59,18 @@ Value Finalizers(const Value& object, const Value& options) {
 }  // namespace
 
 Outcome<Value> ReadDeleteOptions(const Call& call, Decoder& decoder) {
-  Value options = NewObject();
+  Value options = Value::Object();
   if (!call.body.empty()) {
     auto decoded = decoder.Decode(call.body);
     if (!decoded || !decoded->is_object()) {
-      return std::unexpected(BadRequest(
-          std::format("couldn't get version/kind; json parse error: {}",
-                      decoded ? "cannot unmarshal it into an object" : decoded.error())));
+      return std::unexpected(
+          BadRequest(Format("couldn't get version/kind; json parse error: {}",
+                            decoded ? "cannot unmarshal it into an object" : decoded.error())));
     }
     options = std::move(*decoded);
     const std::string_view kind = TextAt(options, "kind");
     if (!kind.empty() && kind != "DeleteOptions") {
-      return std::unexpected(BadRequest(std::format(
+      return std::unexpected(BadRequest(Format(
           R"(no kind "{}" is registered for version "{}" in scheme "pkg/runtime/scheme.go:111")",
           kind, TextAt(options, "apiVersion"))));
     }
@@ -94,13 +94,13 @@ Outcome<void> CheckDeletion(const Call& call, const Object& current, const Value
   const std::string_view uid = TextAt(options, "preconditions", "uid");
   if (!uid.empty() && uid != current.uid()) {
     return refused(
-        std::format("the UID in the precondition ({}) does not match the UID in record ({}). The "
-                    "object might have been deleted and then recreated",
-                    uid, current.uid()));
+        Format("the UID in the precondition ({}) does not match the UID in record ({}). The "
+               "object might have been deleted and then recreated",
+               uid, current.uid()));
   }
   const std::string_view version = TextAt(options, "preconditions", "resourceVersion");
   if (!version.empty() && version != std::to_string(current.version)) {
-    return refused(std::format(
+    return refused(Format(
         "the ResourceVersion in the precondition ({}) does not match the ResourceVersion in record "
         "({}). The object might have been modified",
         version, current.version));

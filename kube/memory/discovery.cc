@@ -8,7 +8,7 @@ namespace berth::kube::memory {
 namespace {
 
 Value Strings(const std::vector<std::string>& strings) {
-  Value list = NewArray();
+  Value list = Value::Array();
   for (const std::string& text : strings) list.push_back(text);
   return list;
 }
@@ -35,14 +35,14 @@ std::map<std::string, std::vector<std::string>> Served(const Registry& registry,
 
 Value GroupEntry(const std::string& group, const std::vector<std::string>& versions) {
   const auto entry = [&](const std::string& version) {
-    Value value = NewObject();
+    Value value = Value::Object();
     value.insert_or_assign("groupVersion", Joined(group, version));
     value.insert_or_assign("version", version);
     return value;
   };
-  Value list = NewArray();
+  Value list = Value::Array();
   for (const std::string& version : versions) list.push_back(entry(version));
-  Value value = NewObject();
+  Value value = Value::Object();
   value.insert_or_assign("name", group);
   value.insert_or_assign("versions", std::move(list));
   value.insert_or_assign("preferredVersion", entry(versions.front()));
@@ -56,7 +56,7 @@ Value Entry(const Resource& resource) {
       "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
   std::vector<std::string> verbs = resource.custom ? kCustom : kBuiltin;
   if (!resource.deletes_collection) std::erase(verbs, "deletecollection");
-  Value entry = NewObject();
+  Value entry = Value::Object();
   entry.insert_or_assign("name", resource.plural);
   entry.insert_or_assign("singularName", resource.singular);
   entry.insert_or_assign("namespaced", resource.namespaced);
@@ -70,7 +70,7 @@ Value Entry(const Resource& resource) {
 }
 
 Value StatusEntry(const Resource& resource) {
-  Value entry = NewObject();
+  Value entry = Value::Object();
   entry.insert_or_assign("name", resource.plural + "/status");
   entry.insert_or_assign("singularName", "");
   entry.insert_or_assign("namespaced", resource.namespaced);
@@ -80,7 +80,7 @@ Value StatusEntry(const Resource& resource) {
 }
 
 Value ReviewEntry() {
-  Value entry = NewObject();
+  Value entry = Value::Object();
   entry.insert_or_assign("name", "selfsubjectaccessreviews");
   entry.insert_or_assign("singularName", "selfsubjectaccessreview");
   entry.insert_or_assign("namespaced", false);
@@ -90,7 +90,7 @@ Value ReviewEntry() {
 }
 
 Value Document(std::string_view kind) {
-  Value document = NewObject();
+  Value document = Value::Object();
   document.insert_or_assign("kind", kind);
   document.insert_or_assign("apiVersion", "v1");
   return document;
@@ -121,15 +121,15 @@ bool IsPreferred(std::string_view version, std::string_view to) {
 }
 
 Value CoreVersions() {
-  Value document = NewObject();
+  Value document = Value::Object();
   document.insert_or_assign("kind", "APIVersions");
   document.insert_or_assign("versions", Strings({"v1"}));
-  document.insert_or_assign("serverAddressByClientCIDRs", NewArray());
+  document.insert_or_assign("serverAddressByClientCIDRs", Value::Array());
   return document;
 }
 
 Value Groups(const Registry& registry, const AggregatedGroups& aggregated) {
-  Value groups = NewArray();
+  Value groups = Value::Array();
   for (const auto& [group, versions] : Served(registry, aggregated)) {
     if (!group.empty()) groups.push_back(GroupEntry(group, versions));
   }
@@ -149,7 +149,7 @@ Value Group(const Registry& registry, const AggregatedGroups& aggregated, std::s
 }
 
 Value Resources(const Registry& registry, std::string_view group, std::string_view version) {
-  Value resources = NewArray();
+  Value resources = Value::Array();
   for (const auto& [key, view] : registry.views()) {
     if (view.version->group != group || view.version->name != version) continue;
     resources.push_back(Entry(*view.resource));

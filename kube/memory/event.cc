@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 
 #include "kube/memory/render.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -93,8 +93,8 @@ Value LastSeen(const Value& event, std::int64_t now) {
 }
 
 Value About(const Value& event, std::int64_t /*now*/) {
-  return Value(std::format("{}/{}", Lower(TextAt(event, "involvedObject", "kind")),
-                           TextAt(event, "involvedObject", "name")));
+  return Value(Format("{}/{}", Lower(TextAt(event, "involvedObject", "kind")),
+                      TextAt(event, "involvedObject", "name")));
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ Rules EventRules() { return {.prepare = Prepare, .validate = Validate}; }
 void ValidateNewEvent(const Value& event, Causes& causes) {
   if (!IsNew(event)) causes.push_back(RequiredValue("eventTime"));
   if (const auto type = TextAt(event, "type"); type != "Normal" && type != "Warning") {
-    causes.push_back(InvalidValue("type", Value(""), std::format("has invalid value: {}", type)));
+    causes.push_back(InvalidValue("type", Value(""), Format("has invalid value: {}", type)));
   }
 }
 

@@ -1,11 +1,11 @@
 #include "kube/memory/garbage.h"
 
 #include <algorithm>
-#include <format>
 
 #include "kube/memory/definition.h"
 #include "kube/memory/deletion.h"
 #include "kube/memory/watch.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -31,12 +31,12 @@ bool HasFinalizer(const Object& object, std::string_view name) {
 }
 
 Value WithoutFinalizer(const Object& object, std::string_view name) {
-  Value rest = NewArray();
+  Value rest = Value::Array();
   for (const Value& finalizer :
        memory::Find(object.value, "metadata", "finalizers")->array_range()) {
     if (finalizer.as_string_view() != name) rest.push_back(finalizer);
   }
-  Value metadata = NewObject();
+  Value metadata = Value::Object();
   metadata.insert_or_assign("finalizers", std::move(rest));
   return metadata;
 }
@@ -54,8 +54,8 @@ std::string PathOf(const Resource& resource, const Object& object) {
   const Version& version = resource.stored();
   std::string path = version.group.empty() ? "/api/" : "/apis/" + version.group + "/";
   path += version.name + "/";
-  if (resource.namespaced) path += std::format("namespaces/{}/", object.ns());
-  return path + std::format("{}/{}", resource.plural, object.name());
+  if (resource.namespaced) path += Format("namespaces/{}/", object.ns());
+  return path + Format("{}/{}", resource.plural, object.name());
 }
 
 bool IsNamespaces(const Resource& resource) {
@@ -169,11 +169,11 @@ bool Garbage::ProcessDeleting(const Where& where, const Resource& resource, cons
     if (!dependent) continue;
     if (orphan && refused_.contains(at)) return false;
     if (orphan) {
-      Value rest = NewArray();
+      Value rest = Value::Array();
       for (const Value& reference : References(dependent.get())->array_range()) {
         if (TextAt(reference, "uid") != object.uid()) rest.push_back(reference);
       }
-      Value metadata = NewObject();
+      Value metadata = Value::Object();
       metadata.insert_or_assign("ownerReferences", std::move(rest));
       Patch(where, at, *kind, *dependent, std::move(metadata));
       Enqueue(where);
@@ -192,7 +192,7 @@ bool Garbage::ProcessDeleting(const Where& where, const Resource& resource, cons
 }
 
 Garbage::Owners Garbage::Classify(const Object& object) const {
-  Owners owners{NewArray(), NewArray(), NewArray()};
+  Owners owners{Value::Array(), Value::Array(), Value::Array()};
   for (const Value& reference : References(&object)->array_range()) {
     const auto found = present_.find(TextAt(reference, "uid"));
     const ObjectPtr owner = found == present_.end() ? nullptr : Find(found->second);
@@ -215,7 +215,7 @@ bool Garbage::ProcessOwned(const Where& asker, const Where& where, const Resourc
   const Owners owners = Classify(object);
   if (owners.dangling.empty() && owners.waiting.empty()) return false;
   if (!owners.solid.empty()) {
-    Value metadata = NewObject();
+    Value metadata = Value::Object();
     metadata.insert_or_assign("ownerReferences", owners.solid);
     Patch(asker, where, resource, object, std::move(metadata));
     return true;
@@ -286,20 +286,20 @@ void Garbage::Delete(const Where& asker, const Where& where, const Resource& res
   SendAbout(asker, where,
             {.method = Method::kDelete,
              .path = PathOf(resource, object),
-             .body = std::format(R"({{"kind":"DeleteOptions","apiVersion":"v1",)"
-                                 R"("preconditions":{{"uid":"{}"}},"propagationPolicy":"{}"}})",
-                                 object.uid(), policy)});
+             .body = Format(R"({{"kind":"DeleteOptions","apiVersion":"v1",)"
+                            R"("preconditions":{{"uid":"{}"}},"propagationPolicy":"{}"}})",
+                            object.uid(), policy)});
 }
 
 void Garbage::Patch(const Where& asker, const Where& where, const Resource& resource,
                     const Object& object, Value metadata) {
   metadata.insert_or_assign("uid", object.uid());
-  Value patch = NewObject();
+  Value patch = Value::Object();
   patch.insert_or_assign("metadata", std::move(metadata));
   SendAbout(asker, where,
             {.method = Method::kPatch,
              .path = PathOf(resource, object),
-             .body = Encode(patch),
+             .body = patch.to_string(),
              .content_type = "application/merge-patch+json"});
 }
 

@@ -9,7 +9,7 @@ std::string At(std::string_view path) {
   static const Value kValue = *Decoder().Decode(
       R"({"a":{"b":1,"c.d":2},"l":[{"t":"x","v":3},{"t":"y","v":4}],"m":{"x.dev/y":5}})");
   const Value* found = JsonPath::Parse(path).First(kValue);
-  return found ? Encode(*found) : "nothing";
+  return found ? found->to_string() : "nothing";
 }
 
 TEST(JsonPath, FindsTheFirst) {

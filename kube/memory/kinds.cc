@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 
 #include "kube/memory/base64.h"
 #include "kube/memory/format.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -38,7 +38,7 @@ void PrepareNamespace(Value& object, const Value* old) {
     CopyMember(*old, object, "spec");
     return;
   }
-  Value finalizers = NewArray();
+  Value finalizers = Value::Array();
   finalizers.push_back("kubernetes");
   ObjectAt(object, "spec").insert_or_assign("finalizers", std::move(finalizers));
   ObjectAt(object, "status").insert_or_assign("phase", "Active");
@@ -66,7 +66,7 @@ std::optional<std::string> DecodeBytes(const Value& object, std::string_view key
   for (const auto& member : data->object_range()) {
     if (!member.value().is_string()) continue;
     if (const auto wrong = Base64Problem(member.value().as_string_view()))
-      return std::format("illegal base64 data at input byte {}", *wrong);
+      return Format("illegal base64 data at input byte {}", *wrong);
   }
   return std::nullopt;
 }
@@ -77,7 +77,7 @@ void ValidateKeys(const Value& object, std::string_view member, Causes& causes) 
   for (const auto& entry : data->object_range()) {
     const std::string key(entry.key());
     for (const std::string& problem : ConfigKeyProblems(key))
-      causes.push_back(InvalidValue(std::format("{}[{}]", member, key), Value(key), problem));
+      causes.push_back(InvalidValue(Format("{}[{}]", member, key), Value(key), problem));
   }
 }
 
@@ -104,7 +104,7 @@ void ValidateConfigMap(const Value& object, const Value* old, Causes& causes) {
   if (data && binary) {
     for (const auto& entry : data->object_range()) {
       if (!binary->contains(entry.key())) continue;
-      causes.push_back(InvalidValue(std::format("data[{}]", std::string(entry.key())),
+      causes.push_back(InvalidValue(Format("data[{}]", std::string(entry.key())),
                                     Value(entry.key()), "duplicate of key present in binaryData"));
     }
   }
@@ -128,7 +128,7 @@ void PrepareSecret(Value& object, const Value* /*old*/) {
 void ValidateSecret(const Value& object, const Value* old, Causes& causes) {
   ValidateKeys(object, "data", causes);
   const auto require = [&](std::string_view key) {
-    if (!Find(object, "data", key)) causes.push_back(RequiredValue(std::format("data[{}]", key)));
+    if (!Find(object, "data", key)) causes.push_back(RequiredValue(Format("data[{}]", key)));
   };
   if (TextAt(object, "type") == "kubernetes.io/tls") {
     require("tls.crt");
@@ -145,7 +145,7 @@ std::optional<std::string> DecodeLease(const Value& object) {
   for (const std::string_view key : {"acquireTime", "renewTime"}) {
     const std::string_view time = TextAt(object, "spec", key);
     if (time.empty() || HasFormat(time, "date-time")) continue;
-    return std::format(
+    return Format(
         R"(parsing time "{0}" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "{0}" as "2006")",
         time);
   }
@@ -158,7 +158,7 @@ void ValidateLease(const Value& object, const Value* /*old*/, Causes& causes) {
   const auto check = [&](std::string_view key, std::int64_t least, std::string_view why) {
     const Value* number = Find(object, "spec", key);
     if (number && number->is_int64() && number->as<std::int64_t>() < least)
-      causes.push_back(InvalidValue(std::format("spec.{}", key), *number, why));
+      causes.push_back(InvalidValue(Format("spec.{}", key), *number, why));
   };
   check("leaseDurationSeconds", 1, "must be greater than 0");
   check("leaseTransitions", 0, "must be greater than or equal to 0");

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -42,8 +43,8 @@ std::string_view GoName(const Value& value) {
 }
 
 std::string CannotUnmarshal(const Value& value, std::string_view into, std::string_view type) {
-  return std::format("json: cannot unmarshal {} into Go struct field {} of type {}", GoName(value),
-                     into, type);
+  return Format("json: cannot unmarshal {} into Go struct field {} of type {}", GoName(value), into,
+                type);
 }
 
 // The first part of the member that has the wrong type, with the type it should have.
@@ -100,7 +101,7 @@ void ValidateFinalizers(const Value& metadata, Causes& causes) {
     orphan = orphan || name == kOrphan;
     if (!name.contains('/') && name != kForeground && name != kOrphan && name != "kubernetes") {
       causes.push_back(
-          InvalidValue(std::format("metadata.finalizers[{}]", i), Value(name),
+          InvalidValue(Format("metadata.finalizers[{}]", i), Value(name),
                        "name is neither a standard finalizer name nor is it fully qualified"));
     }
   }
@@ -116,13 +117,13 @@ std::string Written(const Value& reference) {
   for (const std::string_view key :
        {"apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"}) {
     if (const Value* member = Find(reference, key))
-      text += std::format("{}\"{}\":{}", text.size() > 1 ? "," : "", key, Encode(*member));
+      text += Format("{}\"{}\":{}", text.size() > 1 ? "," : "", key, member->to_string());
   }
   return text + "}";
 }
 
 StatusCause InvalidOwners(std::string_view value, std::string_view why) {
-  return {"FieldValueInvalid", std::format("Invalid value: {}: {}", value, why),
+  return {"FieldValueInvalid", Format("Invalid value: {}: {}", value, why),
           "metadata.ownerReferences"};
 }
 
@@ -134,8 +135,8 @@ void ValidateOwner(const Value& owner, Causes& causes) {
   }
   for (const std::string_view key : {"kind", "name", "uid"}) {
     if (TextAt(owner, key).empty()) {
-      causes.push_back(InvalidValue(std::format("metadata.ownerReferences.{}", key), Value(""),
-                                    "must not be empty"));
+      causes.push_back(
+          InvalidValue(Format("metadata.ownerReferences.{}", key), Value(""), "must not be empty"));
     }
   }
   if (api_version == "v1" && TextAt(owner, "kind") == "Event") {
@@ -157,10 +158,10 @@ void ValidateOwners(const Value& metadata, Causes& causes) {
       for (const Value& one : owners->array_range()) all += (all.empty() ? "" : ",") + Written(one);
       causes.push_back(InvalidOwners(
           "[" + all + "]",
-          std::format("Only one reference can have Controller set to true. Found \"true\" in "
-                      "references for {}/{} and {}/{}",
-                      TextAt(*controller, "kind"), TextAt(*controller, "name"),
-                      TextAt(owner, "kind"), TextAt(owner, "name"))));
+          Format("Only one reference can have Controller set to true. Found \"true\" in "
+                 "references for {}/{} and {}/{}",
+                 TextAt(*controller, "kind"), TextAt(*controller, "name"), TextAt(owner, "kind"),
+                 TextAt(owner, "name"))));
     }
     controller = &owner;
   }
@@ -172,8 +173,8 @@ void ValidateChange(const Value& metadata, const Value& old, Causes& causes) {
     const Value* now = Find(metadata, key);
     const Value* before = Find(old, key);
     if (now && before ? *now == *before : now == before) continue;
-    causes.push_back(InvalidValue(std::format("metadata.{}", key), now ? *now : Value::null(),
-                                  "field is immutable"));
+    causes.push_back(
+        InvalidValue(Format("metadata.{}", key), now ? *now : Value::null(), "field is immutable"));
   }
   const Value* finalizers = Find(metadata, "finalizers");
   if (!Find(old, "deletionTimestamp") || !finalizers) return;
@@ -181,14 +182,14 @@ void ValidateChange(const Value& metadata, const Value& old, Causes& causes) {
   for (const Value& name : finalizers->array_range()) {
     const Value* known = Find(old, "finalizers");
     const bool was = known && Contains(*known, name);
-    if (!was) added += (added.empty() ? "" : ", ") + Encode(name);
+    if (!was) added += (added.empty() ? "" : ", ") + name.to_string();
   }
   if (added.empty()) return;
   causes.push_back(ForbiddenValue(
       "metadata.finalizers",
-      std::format("no new finalizers can be added if the object is being deleted, found new "
-                  "finalizers []string{{{}}}",
-                  added)));
+      Format("no new finalizers can be added if the object is being deleted, found new "
+             "finalizers []string{{{}}}",
+             added)));
 }
 
 }  // namespace
@@ -196,12 +197,12 @@ void ValidateChange(const Value& metadata, const Value& old, Causes& causes) {
 std::optional<std::string> NormalizeMetadata(Value& object, std::vector<std::string>* unknown,
                                              std::string_view kind) {
   Value& metadata = object["metadata"];
-  if (metadata.is_null()) metadata = NewObject();
+  if (metadata.is_null()) metadata = Value::Object();
   if (!metadata.is_object()) {
     if (!kind.empty())
-      return CannotUnmarshal(metadata, std::format("{}.metadata", kind), "v1.ObjectMeta");
-    return std::format("json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
-                       GoName(metadata));
+      return CannotUnmarshal(metadata, Format("{}.metadata", kind), "v1.ObjectMeta");
+    return Format("json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
+                  GoName(metadata));
   }
   std::vector<std::string> dropped;
   for (const auto& member : metadata.object_range()) {
@@ -210,12 +211,12 @@ std::optional<std::string> NormalizeMetadata(Value& object, std::vector<std::str
     if (known == kMembers.end() || known->name != key) {
       dropped.emplace_back(key);
       if (unknown && key != "managedFields" && key != "selfLink")
-        unknown->push_back(std::format("metadata.{}", key));
+        unknown->push_back(Format("metadata.{}", key));
     } else if (IsEmpty(member.value())) {
       dropped.emplace_back(key);
     } else if (const auto wrong = WrongPart(member.value(), known->shape)) {
       return CannotUnmarshal(*wrong->first,
-                             std::format("ObjectMeta.{}{}", kind.empty() ? "" : "metadata.", key),
+                             Format("ObjectMeta.{}{}", kind.empty() ? "" : "metadata.", key),
                              wrong->second);
     }
   }
@@ -224,18 +225,17 @@ std::optional<std::string> NormalizeMetadata(Value& object, std::vector<std::str
 }
 
 StatusCause InvalidValue(std::string field, const Value& value, std::string_view why) {
-  return {"FieldValueInvalid", std::format("Invalid value: {}: {}", Encode(value), why),
+  return {"FieldValueInvalid", Format("Invalid value: {}: {}", value.to_string(), why),
           std::move(field)};
 }
 
 StatusCause RequiredValue(std::string field, std::string_view why) {
-  return {"FieldValueRequired",
-          why.empty() ? "Required value" : std::format("Required value: {}", why),
+  return {"FieldValueRequired", why.empty() ? "Required value" : Format("Required value: {}", why),
           std::move(field)};
 }
 
 StatusCause ForbiddenValue(std::string field, std::string_view why) {
-  return {"FieldValueForbidden", std::format("Forbidden: {}", why), std::move(field)};
+  return {"FieldValueForbidden", Format("Forbidden: {}", why), std::move(field)};
 }
 
 void ValidateLabelsAndAnnotations(const Value& metadata, const std::string& path, Causes& causes) {
@@ -257,7 +257,7 @@ void ValidateLabelsAndAnnotations(const Value& metadata, const std::string& path
   }
   if (size > kMaxAnnotations) {
     causes.push_back({"FieldValueTooLong",
-                      std::format("Too long: may not be more than {} bytes", kMaxAnnotations),
+                      Format("Too long: may not be more than {} bytes", kMaxAnnotations),
                       path + ".annotations"});
   }
 }

@@ -1,7 +1,8 @@
 #include "kube/memory/openapi.h"
 
 #include <algorithm>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -9,14 +10,14 @@ namespace {
 constexpr std::string_view kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 Value Text(std::string_view description) {
-  Value schema = NewObject();
+  Value schema = Value::Object();
   schema.insert_or_assign("type", "string");
   schema.insert_or_assign("description", description);
   return schema;
 }
 
 Value Texts(std::string_view description) {
-  Value schema = NewObject();
+  Value schema = Value::Object();
   schema.insert_or_assign("type", "object");
   schema.insert_or_assign("description", description);
   schema.insert_or_assign("additionalProperties", Text(""));
@@ -24,7 +25,7 @@ Value Texts(std::string_view description) {
 }
 
 Value MetaSchema() {
-  Value properties = NewObject();
+  Value properties = Value::Object();
   properties.insert_or_assign("name", Text("Name of the object, unique in its scope."));
   properties.insert_or_assign("generateName", Text("Beginning of a name the server completes."));
   properties.insert_or_assign("namespace", Text("Namespace of the object."));
@@ -34,17 +35,17 @@ Value MetaSchema() {
   properties.insert_or_assign("deletionTimestamp", Text("When its deletion was asked for."));
   properties.insert_or_assign("labels", Texts("Labels to select by."));
   properties.insert_or_assign("annotations", Texts("Notes of tools and people."));
-  Value finalizers = NewObject();
+  Value finalizers = Value::Object();
   finalizers.insert_or_assign("type", "array");
   finalizers.insert_or_assign("description", "Who must agree before the object ends.");
   finalizers.insert_or_assign("items", Text(""));
   properties.insert_or_assign("finalizers", std::move(finalizers));
-  Value owners = NewObject();
+  Value owners = Value::Object();
   owners.insert_or_assign("type", "array");
   owners.insert_or_assign("description", "With the last of these objects this one ends.");
   ObjectAt(owners, "items").insert_or_assign("type", "object");
   properties.insert_or_assign("ownerReferences", std::move(owners));
-  Value schema = NewObject();
+  Value schema = Value::Object();
   schema.insert_or_assign("type", "object");
   schema.insert_or_assign("description", "What all objects have.");
   schema.insert_or_assign("properties", std::move(properties));
@@ -52,7 +53,7 @@ Value MetaSchema() {
 }
 
 Value GroupVersionKind(const View& view) {
-  Value value = NewObject();
+  Value value = Value::Object();
   value.insert_or_assign("group", view.version->group);
   value.insert_or_assign("version", view.version->name);
   value.insert_or_assign("kind", view.resource->kind);
@@ -76,24 +77,24 @@ std::string NameOf(const View& view) {
 Value KindSchema(const View& view, std::string_view root) {
   Value schema = view.version->schema_document;
   if (!schema.is_object()) {
-    schema = NewObject();
+    schema = Value::Object();
     schema.insert_or_assign("type", "object");
     schema.insert_or_assign("x-kubernetes-preserve-unknown-fields", true);
   }
   Value& properties = ObjectAt(schema, "properties");
   properties.insert_or_assign("apiVersion", Text("The version of the schema of this object."));
   properties.insert_or_assign("kind", Text("The kind of this object."));
-  Value metadata = NewObject();
+  Value metadata = Value::Object();
   metadata.insert_or_assign("$ref", std::string(root) + std::string(kMeta));
   properties.insert_or_assign("metadata", std::move(metadata));
-  Value kinds = NewArray();
+  Value kinds = Value::Array();
   kinds.push_back(GroupVersionKind(view));
   schema.insert_or_assign("x-kubernetes-group-version-kind", std::move(kinds));
   return schema;
 }
 
 Value Schemas(const std::vector<View>& views, std::string_view root) {
-  Value schemas = NewObject();
+  Value schemas = Value::Object();
   schemas.insert_or_assign(kMeta, MetaSchema());
   for (const View& view : views) schemas.insert_or_assign(NameOf(view), KindSchema(view, root));
   return schemas;
@@ -101,19 +102,19 @@ Value Schemas(const std::vector<View>& views, std::string_view root) {
 
 // kubectl leaves validation to a server whose PATCH takes fieldValidation.
 Value Operation(const View& view, std::string_view action, std::string_view root) {
-  Value parameters = NewArray();
+  Value parameters = Value::Array();
   for (const std::string_view name : {"dryRun", "fieldManager", "fieldValidation"}) {
-    Value parameter = NewObject();
+    Value parameter = Value::Object();
     parameter.insert_or_assign("name", name);
     parameter.insert_or_assign("in", "query");
     ObjectAt(parameter, "schema").insert_or_assign("type", "string");
     parameters.push_back(std::move(parameter));
   }
-  Value ok = NewObject();
+  Value ok = Value::Object();
   ok.insert_or_assign("description", "OK");
   ObjectAt(ObjectAt(ObjectAt(ok, "content"), "application/json"), "schema")
       .insert_or_assign("$ref", std::string(root) + NameOf(view));
-  Value operation = NewObject();
+  Value operation = Value::Object();
   operation.insert_or_assign("parameters", std::move(parameters));
   ObjectAt(operation, "responses").insert_or_assign("200", std::move(ok));
   operation.insert_or_assign("x-kubernetes-action", action);
@@ -122,14 +123,14 @@ Value Operation(const View& view, std::string_view action, std::string_view root
 }
 
 Value Paths(const std::vector<View>& views, std::string_view root) {
-  Value paths = NewObject();
+  Value paths = Value::Object();
   for (const View& view : views) {
     const Version& version = *view.version;
-    const std::string item = std::format(
-        "{}{}/{}{}/{{name}}", version.group.empty() ? "/api/" : "/apis/" + version.group + "/",
-        version.name, view.resource->namespaced ? "namespaces/{namespace}/" : "",
-        view.resource->plural);
-    Value operations = NewObject();
+    const std::string item =
+        Format("{}{}/{}{}/{{name}}",
+               version.group.empty() ? "/api/" : "/apis/" + version.group + "/", version.name,
+               view.resource->namespaced ? "namespaces/{namespace}/" : "", view.resource->plural);
+    Value operations = Value::Object();
     for (const std::string_view action : {"get", "put", "patch", "delete"})
       operations.insert_or_assign(action, Operation(view, action, root));
     paths.insert_or_assign(item, std::move(operations));
@@ -138,7 +139,7 @@ Value Paths(const std::vector<View>& views, std::string_view root) {
 }
 
 Value Info() {
-  Value info = NewObject();
+  Value info = Value::Object();
   info.insert_or_assign("title", "Berth's API server in memory");
   info.insert_or_assign("version", BERTH_VERSION);
   return info;
@@ -163,24 +164,24 @@ std::string PathOf(const Version& version) {
 Value OpenApiV2(const Registry& registry) {
   std::vector<View> views;
   for (const auto& [key, view] : registry.views()) views.push_back(view);
-  Value document = NewObject();
+  Value document = Value::Object();
   document.insert_or_assign("swagger", "2.0");
   document.insert_or_assign("info", Info());
-  document.insert_or_assign("paths", NewObject());
+  document.insert_or_assign("paths", Value::Object());
   document.insert_or_assign("definitions", Schemas(views, "#/definitions/"));
   return document;
 }
 
 Value OpenApiV3Index(const Registry& registry, const AggregatedGroups& aggregated) {
-  Value paths = NewObject();
+  Value paths = Value::Object();
   const auto add = [&](const std::string& path) {
-    Value entry = NewObject();
+    Value entry = Value::Object();
     entry.insert_or_assign("serverRelativeURL", "/openapi/v3/" + path);
     paths.insert_or_assign(path, std::move(entry));
   };
   for (const auto& [key, view] : registry.views()) add(PathOf(*view.version));
   for (const auto& [group, version] : aggregated) add("apis/" + group + "/" + version);
-  Value document = NewObject();
+  Value document = Value::Object();
   document.insert_or_assign("paths", std::move(paths));
   return document;
 }
@@ -189,7 +190,7 @@ Value OpenApiV3(const Registry& registry, std::string_view group, std::string_vi
   static constexpr std::string_view kRoot = "#/components/schemas/";
   const auto views = ViewsOf(registry, group, version);
   if (views.empty()) return Value::null();
-  Value document = NewObject();
+  Value document = Value::Object();
   document.insert_or_assign("openapi", "3.0.0");
   document.insert_or_assign("info", Info());
   document.insert_or_assign("paths", Paths(views, kRoot));

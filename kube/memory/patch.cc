@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <format>
 
 namespace berth::kube::memory {
 namespace {
@@ -63,10 +62,7 @@ struct Place {
   }
 
   Value* Get() const {
-    if (holder->is_object()) {
-      const auto found = holder->find(name);
-      return found == holder->object_range().end() ? nullptr : &found->value();
-    }
+    if (holder->is_object()) return holder->find(name);
     if (!holder->is_array()) return nullptr;
     const auto index = ReadIndex(name, holder->size());
     return index ? &(*holder)[*index] : nullptr;
@@ -81,8 +77,7 @@ struct Place {
     const auto index =
         name == "-" ? std::optional(holder->size()) : ReadIndex(name, holder->size() + 1);
     if (!index) return false;
-    holder->insert(holder->array_range().begin() + static_cast<std::ptrdiff_t>(*index),
-                   std::move(value));
+    holder->Insert(*index, std::move(value));
     return true;
   }
 
@@ -94,7 +89,7 @@ struct Place {
     }
     const auto index = ReadIndex(name, holder->size());
     if (!index) return false;
-    holder->erase(holder->array_range().begin() + static_cast<std::ptrdiff_t>(*index));
+    holder->EraseAt(*index);
     return true;
   }
 
@@ -142,7 +137,7 @@ Value InOrder(const Value& patched, const Value& server_only, const Value& serve
     }
     return server.size();
   };
-  Value merged = NewArray();
+  Value merged = Value::Array();
   std::size_t i = 0, j = 0;
   while (i < patched.size() || j < server_only.size()) {
     const bool server_next =
@@ -154,7 +149,7 @@ Value InOrder(const Value& patched, const Value& server_only, const Value& serve
 }
 
 void MergeSet(Value& list, const Value& patch) {
-  Value rest = NewArray();
+  Value rest = Value::Array();
   for (const Value& item : list.array_range()) {
     if (!Contains(patch, item)) rest.push_back(item);
   }
@@ -165,14 +160,14 @@ void MergeByKey(Value& list, const Value& patch, std::string_view key) {
   const auto same = [&](const Value& a, const Value& b) {
     return TextAt(a, key) == TextAt(b, key);
   };
-  Value patched = NewArray();
+  Value patched = Value::Array();
   Value rest = list;
   for (const Value& change : patch.array_range()) {
-    Value item = NewObject();
+    Value item = Value::Object();
     for (std::size_t i = 0; i < rest.size(); ++i) {
       if (!same(rest[i], change)) continue;
       item = rest[i];
-      rest.erase(rest.array_range().begin() + static_cast<std::ptrdiff_t>(i));
+      rest.EraseAt(i);
       break;
     }
     if (TextAt(change, kDirective) == "delete") continue;
@@ -184,7 +179,7 @@ void MergeByKey(Value& list, const Value& patch, std::string_view key) {
 
 void DeleteFromList(Value& object, std::string_view member, const Value& items) {
   if (!object.contains(member) || !object[member].is_array() || !items.is_array()) return;
-  Value rest = NewArray();
+  Value rest = Value::Array();
   for (const Value& item : object[member].array_range()) {
     if (!Contains(items, item)) rest.push_back(item);
   }
@@ -213,7 +208,7 @@ void MergePatch(Value& object, const Value& patch) {
     object = patch;
     return;
   }
-  if (!object.is_object()) object = NewObject();
+  if (!object.is_object()) object = Value::Object();
   for (const auto& member : patch.object_range()) {
     if (member.value().is_null()) {
       object.erase(member.key());
@@ -235,7 +230,8 @@ void StrategicMergePatch(Value& object, const Value& patch) {
     return;
   }
   const std::string_view directive = TextAt(patch, kDirective);
-  if (!object.is_object() || directive == "replace" || directive == "delete") object = NewObject();
+  if (!object.is_object() || directive == "replace" || directive == "delete")
+    object = Value::Object();
   if (directive == "delete") return;
   for (const auto& member : patch.object_range()) MergeMember(object, member.key(), member.value());
 }

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <format>
 #include <optional>
+
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -72,7 +73,7 @@ class PatternParser {
 
   std::expected<Pattern, std::string> Parse() {
     const Part part = ReadChoice();
-    if (error_.empty() && !rest_.empty()) Fail(std::format("unexpected ): `{}`", whole_));
+    if (error_.empty() && !rest_.empty()) Fail(Format("unexpected ): `{}`", whole_));
     if (!error_.empty()) return std::unexpected("error parsing regexp: " + error_);
     pattern_.empty_ = part.nullable;
     pattern_.first_ = BitsOf(part.first);
@@ -192,7 +193,7 @@ class PatternParser {
         const auto [last, wrong] = std::from_chars(end + 1, inside.end(), most);
         if (wrong != std::errc{} || last != inside.end()) return std::nullopt;
         if (most > 1000 || most < least) {
-          Fail(std::format("invalid repeat count: `{}`", rest_.substr(0, close + 1)));
+          Fail(Format("invalid repeat count: `{}`", rest_.substr(0, close + 1)));
           return std::nullopt;
         }
       }
@@ -229,7 +230,7 @@ class PatternParser {
     if (Take("$") || Take("\\z")) return Place({{{Pattern::kEnd, Pattern::kEnd}}});
     if (Take(".")) return Place({{{'\n', '\n'}}, true});
     if (rest_.front() == '*' || rest_.front() == '+' || rest_.front() == '?') {
-      Fail(std::format("missing argument to repetition operator: `{}`", rest_.front()));
+      Fail(Format("missing argument to repetition operator: `{}`", rest_.front()));
       return {};
     }
     if (Take("\\")) return Place({ReadEscape()});
@@ -250,7 +251,7 @@ class PatternParser {
     if (++depth_ > 100) Fail("expression nests too deeply");
     Part part = ReadChoice();
     --depth_;
-    if (!Take(")")) Fail(std::format("missing closing ): `{}`", whole_));
+    if (!Take(")")) Fail(Format("missing closing ): `{}`", whole_));
     return part;
   }
 
@@ -285,7 +286,7 @@ class PatternParser {
         return {{'\v', '\v'}};
       default:
         if (c >= 128 || (!IsWordCharacter(c) || c == '_')) return {{c, c}};
-        Fail(std::format("invalid escape sequence: `\\{}`", static_cast<char>(c)));
+        Fail(Format("invalid escape sequence: `\\{}`", static_cast<char>(c)));
         return {};
     }
   }
@@ -305,7 +306,7 @@ class PatternParser {
         const auto named =
             close == std::string_view::npos ? std::nullopt : NamedClass(rest_.substr(2, close - 2));
         if (!named) {
-          Fail(std::format("invalid character class range: `{}`", rest_));
+          Fail(Format("invalid character class range: `{}`", rest_));
           return {};
         }
         set.ranges.insert(set.ranges.end(), named->begin(), named->end());
@@ -315,7 +316,7 @@ class PatternParser {
       ReadClassRange(set);
     }
     if (!Take("]")) {
-      Fail(std::format("missing closing ]: `[{}`", begin));
+      Fail(Format("missing closing ]: `[{}`", begin));
       return {};
     }
     return Place(std::move(set));

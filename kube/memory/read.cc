@@ -1,12 +1,12 @@
 #include "kube/memory/read.h"
 
 #include <charconv>
-#include <format>
 
 #include "kube/memory/base64.h"
 #include "kube/memory/render.h"
 #include "kube/memory/selection.h"
 #include "kube/memory/watch.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -26,21 +26,20 @@ Shape ShapeOf(const Cluster& cluster, const Call& call) {
 }
 
 std::string NotANumber(std::string_view text) {
-  return std::format(
+  return Format(
       "resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: parsing \"{0}\": invalid syntax",
       text);
 }
 
 Status TooOld(std::uint64_t version, std::uint64_t first) {
-  return Expired(std::format("too old resource version: {} ({})", version, first));
+  return Expired(Format("too old resource version: {} ({})", version, first));
 }
 
 Status TooLarge(std::uint64_t version, std::uint64_t present) {
-  Status status{
-      504,
-      "Timeout",
-      std::format("Timeout: Too large resource version: {}, current: {}", version, present),
-      {}};
+  Status status{504,
+                "Timeout",
+                Format("Timeout: Too large resource version: {}, current: {}", version, present),
+                {}};
   status.details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", {}});
   status.details.retry_after_seconds = 1;
   return status;
@@ -65,11 +64,11 @@ struct ListOptions {
 
 // A place in a list, opaque to clients but in kube-apiserver's own form.
 std::string ContinueToken(std::uint64_t version, std::string_view start) {
-  Value token = NewObject();
+  Value token = Value::Object();
   token.insert_or_assign("v", "meta.k8s.io/v1");
   token.insert_or_assign("rv", static_cast<std::int64_t>(version));
   token.insert_or_assign("start", start);
-  std::string text = EncodeBase64(Encode(token));
+  std::string text = EncodeBase64(token.to_string());
   while (text.ends_with('=')) text.pop_back();
   for (char& c : text) c = c == '+' ? '-' : c == '/' ? '_' : c;
   return text;
@@ -79,7 +78,7 @@ Outcome<void> ReadContinue(std::string_view token, const std::string& prefix,
                            ListOptions& options) {
   const auto bad = [](std::string_view why) {
     return std::unexpected(
-        BadRequest(std::format("invalid continue token: continue key is not valid: {}", why)));
+        BadRequest(Format("invalid continue token: continue key is not valid: {}", why)));
   };
   const auto text = DecodeBase64(token);
   if (!text) return bad("illegal base64 data");
@@ -108,9 +107,9 @@ Outcome<void> CheckMatch(const Call& call) {
   }
   if (match != "Exact" && match != "NotOlderThan") {
     causes.push_back({"FieldValueNotSupported",
-                      std::format(R"(Unsupported value: "{}": supported values: "Exact", )"
-                                  R"("NotOlderThan", "")",
-                                  match),
+                      Format(R"(Unsupported value: "{}": supported values: "Exact", )"
+                             R"("NotOlderThan", "")",
+                             match),
                       "resourceVersionMatch"});
   }
   if (match == "Exact" && version == "0") {
@@ -127,7 +126,7 @@ Outcome<ListOptions> ReadListOptions(const Cluster& cluster, const Call& call,
     const auto limit = ParseNumber<std::int64_t>(text);
     if (!limit) {
       return std::unexpected(
-          BadRequest(std::format("strconv.ParseInt: parsing \"{}\": invalid syntax", text)));
+          BadRequest(Format("strconv.ParseInt: parsing \"{}\": invalid syntax", text)));
     }
     options.limit = static_cast<std::size_t>(std::max<std::int64_t>(*limit, 0));
   }
@@ -203,7 +202,7 @@ Outcome<void> CheckWatchMatch(const Call& call) {
     if (!match.empty()) {
       causes.push_back(
           {"FieldValueNotSupported",
-           std::format(R"(Unsupported value: "{}": supported values: "NotOlderThan")", match),
+           Format(R"(Unsupported value: "{}": supported values: "NotOlderThan")", match),
            "resourceVersionMatch"});
     }
   }

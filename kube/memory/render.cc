@@ -20,7 +20,7 @@ std::string_view NameOf(ChangeType type) {
 void AppendPartial(std::string& out, const Value& object) {
   out += R"({"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":)";
   const Value* metadata = Find(object, "metadata");
-  EncodeTo(metadata ? *metadata : NewObject(), out);
+  (metadata ? *metadata : Value::Object()).AppendTo(out);
   out += "}";
 }
 
@@ -63,23 +63,23 @@ void AppendColumns(std::string& out, const Version& version) {
   }
   for (const Column& column : version.columns) {
     if (!out.ends_with('[')) out += ",";
-    Value definition = NewObject();
+    Value definition = Value::Object();
     definition.insert_or_assign("name", column.name);
     definition.insert_or_assign("type", column.type);
     definition.insert_or_assign("format", column.format);
     definition.insert_or_assign("description", column.description);
     definition.insert_or_assign("priority", column.priority);
-    EncodeTo(definition, out);
+    definition.AppendTo(out);
   }
 }
 
 void AppendRow(std::string& out, const Shape& shape, const Object& object) {
   const Value& value = object.value;
   out += R"({"cells":[)";
-  if (shape.version.name_column) EncodeTo(Value(object.name()), out);
+  if (shape.version.name_column) Value(object.name()).AppendTo(out);
   for (const Column& column : shape.version.columns) {
     if (!out.ends_with('[')) out += ",";
-    EncodeTo(CellOf(column, value, shape.now), out);
+    CellOf(column, value, shape.now).AppendTo(out);
   }
   out += R"(],"object":)";
   switch (shape.form.include) {
@@ -184,18 +184,18 @@ std::string RenderEvent(const Shape& shape, ChangeType type, const Object& objec
 
 std::string RenderBookmark(const Shape& shape, std::uint64_t version, bool initial_events_end,
                            bool with_columns) {
-  Value metadata = NewObject();
+  Value metadata = Value::Object();
   metadata.insert_or_assign("resourceVersion", std::to_string(version));
   if (initial_events_end)
     ObjectAt(metadata, "annotations").insert_or_assign("k8s.io/initial-events-end", "true");
-  Value object = NewObject();
+  Value object = Value::Object();
   object.insert_or_assign("kind", shape.resource.kind);
   object.insert_or_assign("apiVersion", shape.version.api_version);
   object.insert_or_assign("metadata", std::move(metadata));
   std::string out = R"({"type":"BOOKMARK","object":)";
   // Not converted: it is in every version what it is in the stored one.
   if (shape.form.kind == Form::Kind::kObject) {
-    EncodeTo(object, out);
+    object.AppendTo(out);
   } else {
     AppendObject(out, shape, Object(std::move(object)), with_columns);
   }

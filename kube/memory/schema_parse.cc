@@ -1,7 +1,7 @@
 #include <array>
-#include <format>
 
 #include "kube/memory/schema_node.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -39,7 +39,7 @@ class Parser {
                                     : kind == "Required value"    ? "FieldValueRequired"
                                     : kind == "Unsupported value" ? "FieldValueNotSupported"
                                                                   : "FieldValueInvalid";
-    causes_.push_back({std::string(reason), std::format("{}: {}", kind, why), std::move(path)});
+    causes_.push_back({std::string(reason), Format("{}: {}", kind, why), std::move(path)});
   }
 
   static bool FlagAt(const Value& schema, std::string_view key) {
@@ -61,9 +61,9 @@ class Parser {
     const auto* found = std::ranges::find(kTypes, type, &decltype(kTypes)::value_type::first);
     if (found == kTypes.end()) {
       Fail(path + ".type", "Unsupported value",
-           std::format("\"{}\": supported values: \"array\", \"boolean\", \"integer\", \"number\", "
-                       "\"object\", \"string\"",
-                       type));
+           Format("\"{}\": supported values: \"array\", \"boolean\", \"integer\", \"number\", "
+                  "\"object\", \"string\"",
+                  type));
     } else {
       node.type = found->second;
     }
@@ -131,10 +131,10 @@ class Parser {
     for (std::size_t i = 0; i < rules->size(); ++i) {
       const std::string_view rule = TextAt((*rules)[i], "rule");
       if (rule != "self == oldSelf") {
-        Fail(std::format("{}.x-kubernetes-validations[{}].rule", path, i), "Forbidden",
-             std::format("the in-memory API server has no CEL: of all rules it knows "
-                         "\"self == oldSelf\" only, not \"{}\"",
-                         rule));
+        Fail(Format("{}.x-kubernetes-validations[{}].rule", path, i), "Forbidden",
+             Format("the in-memory API server has no CEL: of all rules it knows "
+                    "\"self == oldSelf\" only, not \"{}\"",
+                    rule));
       }
       const std::string_view message = TextAt((*rules)[i], "message");
       node.immutable.emplace_back(message.empty() ? "failed rule: self == oldSelf" : message);
@@ -149,8 +149,8 @@ class Parser {
       node.pattern = std::move(*pattern);
     } else {
       Fail(path + ".pattern", "Invalid value",
-           std::format("{}: must be a valid regular expression, but isn't: {}",
-                       Encode(Value(node.pattern_text)), pattern.error()));
+           Format("{}: must be a valid regular expression, but isn't: {}",
+                  Value(node.pattern_text).to_string(), pattern.error()));
     }
   }
 
@@ -159,8 +159,8 @@ class Parser {
         properties && properties->is_object()) {
       for (const auto& member : properties->object_range()) {
         node.properties.emplace(
-            member.key(), Read(member.value(),
-                               std::format("{}.properties[{}]", path, std::string(member.key()))));
+            member.key(),
+            Read(member.value(), Format("{}.properties[{}]", path, std::string(member.key()))));
       }
     }
     if (const Value* items = Find(schema, "items")) node.items = Read(*items, path + ".items");
@@ -179,7 +179,7 @@ class Parser {
       const Value* list = Find(schema, key);
       if (!list || !list->is_array()) return;
       for (std::size_t i = 0; i < list->size(); ++i)
-        nodes.push_back(Read((*list)[i], std::format("{}.{}[{}]", path, key, i)));
+        nodes.push_back(Read((*list)[i], Format("{}.{}[{}]", path, key, i)));
     };
     read("allOf", node.all_of);
     read("anyOf", node.any_of);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <format>
 #include <limits>
 #include <map>
 #include <set>
@@ -9,6 +8,7 @@
 #include "kube/memory/format.h"
 #include "kube/memory/metadata.h"
 #include "kube/memory/schema_node.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -50,7 +50,7 @@ struct Path {
   std::string Text() const {
     if (!above) return std::string(key);
     std::string text = above->Text();
-    if (key.empty()) return text + std::format("[{}]", index);
+    if (key.empty()) return text + Format("[{}]", index);
     return text + (text.empty() ? "" : ".") + std::string(key);
   }
   Path operator[](std::size_t i) const { return {this, {}, i}; }
@@ -81,7 +81,7 @@ class Validation {
     if (value.is_object()) CheckObject(node, value, old, path);
     if (!old || value == *old) return;
     for (const std::string& message : node.immutable)
-      Add("FieldValueInvalid", path, std::format("Invalid value: {}: {}", Encode(value), message));
+      Add("FieldValueInvalid", path, Format("Invalid value: {}: {}", value.to_string(), message));
   }
 
   void Add(std::string_view reason, const Path& path, std::string message) {
@@ -91,11 +91,11 @@ class Validation {
   }
   void AddInvalid(const Path& path, std::string_view value, std::string_view why) {
     Add("FieldValueInvalid", path,
-        std::format("Invalid value: {}: {} in body {}", value, path.Text(), why));
+        Format("Invalid value: {}: {} in body {}", value, path.Text(), why));
   }
   // What kube-apiserver says without a field.
   void AddLoose(std::string_view why) {
-    causes_.push_back({"FieldValueInvalid", std::format("Invalid value: \"\": {}", why), "<nil>"});
+    causes_.push_back({"FieldValueInvalid", Format("Invalid value: \"\": {}", why), "<nil>"});
   }
 
   bool CheckType(const Node& node, const Value& value, const Path& path) {
@@ -104,12 +104,11 @@ class Validation {
     if (fits) return true;
     const std::string_view wanted = node.int_or_string ? "integer,string" : NameOf(node.type);
     if (node.type == Type::kInteger && value.is_number()) {
-      AddLoose(
-          std::format("Checked value must be of type integer (default format) in {}", path.Text()));
+      AddLoose(Format("Checked value must be of type integer (default format) in {}", path.Text()));
     }
     Add("FieldValueTypeInvalid", path,
-        std::format(R"(Invalid value: "{0}": {1} in body must be of type {2}: "{0}")",
-                    KindOf(value), path.Text(), wanted));
+        Format(R"(Invalid value: "{0}": {1} in body must be of type {2}: "{0}")", KindOf(value),
+               path.Text(), wanted));
     return false;
   }
 
@@ -124,18 +123,18 @@ class Validation {
       return std::ranges::count_if(nodes, [&](const auto& n) { return Passes(*n, value, path); });
     };
     if (!node.any_of.empty() && passing(node.any_of) == 0)
-      AddLoose(std::format("\"{}\" must validate at least one schema (anyOf)", path.Text()));
+      AddLoose(Format("\"{}\" must validate at least one schema (anyOf)", path.Text()));
     if (!node.one_of.empty()) {
       if (const auto count = passing(node.one_of); count != 1) {
-        AddLoose(std::format(
-            "\"{}\" must validate one and only one schema (oneOf). Found {} valid{}", path.Text(),
-            count == 0 ? "none" : std::to_string(count), count == 0 ? "" : " alternatives"));
+        AddLoose(Format("\"{}\" must validate one and only one schema (oneOf). Found {} valid{}",
+                        path.Text(), count == 0 ? "none" : std::to_string(count),
+                        count == 0 ? "" : " alternatives"));
       }
     }
     if (std::ssize(node.all_of) != passing(node.all_of))
-      AddLoose(std::format("\"{}\" must validate all the schemas (allOf)", path.Text()));
+      AddLoose(Format("\"{}\" must validate all the schemas (allOf)", path.Text()));
     if (node.none_of && Passes(*node.none_of, value, path))
-      AddLoose(std::format("\"{}\" must not validate the schema (not)", path.Text()));
+      AddLoose(Format("\"{}\" must not validate the schema (not)", path.Text()));
   }
 
   void CheckAllowed(const Node& node, const Value& value, const Path& path) {
@@ -144,10 +143,10 @@ class Validation {
     std::string supported;
     for (const Value& allowed : node.allowed) {
       supported += supported.empty() ? "" : ", ";
-      supported += std::format("\"{}\"", allowed.as<std::string>());
+      supported += Format("\"{}\"", allowed.as<std::string>());
     }
     Add("FieldValueNotSupported", path,
-        std::format("Unsupported value: {}: supported values: {}", Encode(value), supported));
+        Format("Unsupported value: {}: supported values: {}", value.to_string(), supported));
   }
 
   void CheckString(const Node& node, std::string_view text, const Path& path) {
@@ -155,18 +154,18 @@ class Validation {
         text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
     if (node.max_length && length > *node.max_length) {
       Add("FieldValueTooLong", path,
-          std::format("Too long: may not be more than {} bytes", *node.max_length));
+          Format("Too long: may not be more than {} bytes", *node.max_length));
     }
     if (node.min_length && length < *node.min_length) {
-      AddInvalid(path, Encode(Value(text)),
-                 std::format("should be at least {} chars long", *node.min_length));
+      AddInvalid(path, Value(text).to_string(),
+                 Format("should be at least {} chars long", *node.min_length));
     }
     if (node.pattern && !node.pattern->Matches(text))
-      AddInvalid(path, Encode(Value(text)), std::format("should match '{}'", node.pattern_text));
+      AddInvalid(path, Value(text).to_string(), Format("should match '{}'", node.pattern_text));
     if (!node.format.empty() && !HasFormat(text, node.format)) {
       Add("FieldValueTypeInvalid", path,
-          std::format("Invalid value: {0}: {1} in body must be of type {2}: {0}",
-                      Encode(Value(text)), path.Text(), node.format));
+          Format("Invalid value: {0}: {1} in body must be of type {2}: {0}",
+                 Value(text).to_string(), path.Text(), node.format));
     }
   }
 
@@ -174,12 +173,12 @@ class Validation {
     const double number = value.as<double>();
     if (node.format == "int32" && (number > std::numeric_limits<std::int32_t>::max() ||
                                    number < std::numeric_limits<std::int32_t>::min())) {
-      AddLoose(std::format("Checked value must be of type integer with format int32 in {}",
-                           path.Text()));
+      AddLoose(
+          Format("Checked value must be of type integer with format int32 in {}", path.Text()));
     }
     const auto check = [&](bool holds, std::string_view relation, std::optional<double> bound) {
       if (bound && !holds)
-        AddInvalid(path, Encode(value), std::format("should be {} {}", relation, *bound));
+        AddInvalid(path, value.to_string(), Format("should be {} {}", relation, *bound));
     };
     const double least = node.minimum.value_or(0), most = node.maximum.value_or(0);
     const double factor = number / node.multiple_of.value_or(1);
@@ -201,12 +200,10 @@ class Validation {
     const auto size = static_cast<std::int64_t>(count);
     if (most && size > *most) {
       Add("FieldValueTooMany", path,
-          std::format("Too many: {}: must have at most {} item{}", size, *most,
-                      *most == 1 ? "" : "s"));
+          Format("Too many: {}: must have at most {} item{}", size, *most, *most == 1 ? "" : "s"));
     }
     if (least && size < *least)
-      AddInvalid(path, std::to_string(size),
-                 std::format("should have at least {} {}", *least, what));
+      AddInvalid(path, std::to_string(size), Format("should have at least {} {}", *least, what));
   }
 
   void CheckArray(const Node& node, const Value& value, const Value* old, const Path& path) {
@@ -214,7 +211,7 @@ class Validation {
     CheckDuplicates(node, value, path);
     if (!node.items) return;
     // Only the items of a map have a past; those of sets and atomic lists have no names.
-    std::map<Value, const Value*> past;
+    std::map<std::string, const Value*> past;
     if (old && old->is_array() && node.list_type == Node::ListType::kMap) {
       for (const Value& item : old->array_range()) past.emplace(KeysOf(node, item), &item);
     }
@@ -225,22 +222,22 @@ class Validation {
   }
 
   // The keys by which a list of type map knows its items.
-  static Value KeysOf(const Node& node, const Value& item) {
-    Value keys = NewObject();
+  static std::string KeysOf(const Node& node, const Value& item) {
+    Value keys = Value::Object();
     for (const std::string& key : node.list_map_keys) {
       if (const Value* found = Find(item, key)) keys.insert_or_assign(key, *found);
     }
-    return keys;
+    return keys.to_string();
   }
 
   void CheckDuplicates(const Node& node, const Value& value, const Path& path) {
     if (node.list_type == Node::ListType::kAtomic && !node.unique_items) return;
-    std::set<Value> seen;
+    const bool is_map = node.list_type == Node::ListType::kMap;
+    std::set<std::string> seen;
     for (std::size_t i = 0; i < value.size(); ++i) {
-      Value identity = node.list_type == Node::ListType::kMap ? KeysOf(node, value[i]) : value[i];
-      const auto [found, added] = seen.insert(std::move(identity));
-      if (!added)
-        Add("FieldValueDuplicate", path[i], std::format("Duplicate value: {}", Encode(*found)));
+      const auto [found, added] =
+          seen.insert(is_map ? KeysOf(node, value[i]) : value[i].to_string());
+      if (!added) Add("FieldValueDuplicate", path[i], Format("Duplicate value: {}", *found));
     }
   }
 

@@ -1,7 +1,8 @@
 #include "kube/memory/selection.h"
 
 #include <algorithm>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -62,9 +63,9 @@ Outcome<Selection> ReadSelection(const Call& call) {
     static constexpr std::string_view kUnknown = "field label not supported: ";
     std::string error = fields.error();
     if (call.resource().selects_known_fields && error.starts_with(kUnknown)) {
-      error = std::format(R"("{}" is not a known field selector: only "metadata.name", )"
-                          R"("metadata.namespace")",
-                          error.substr(kUnknown.size()));
+      error = Format(R"("{}" is not a known field selector: only "metadata.name", )"
+                     R"("metadata.namespace")",
+                     error.substr(kUnknown.size()));
     }
     return std::unexpected(BadRequest(std::move(error)));
   }

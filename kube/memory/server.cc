@@ -29,7 +29,7 @@ constexpr std::string_view kVersion =
     R"("buildDate":"1970-01-01T00:00:00Z","goVersion":"none","compiler":"none","platform":"berth"})";
 
 Response Shown(const Value& document) {
-  return document.is_null() ? NoSuchPage() : Response{200, Encode(document)};
+  return document.is_null() ? NoSuchPage() : Response{200, document.to_string()};
 }
 
 // Whoever asks may do anything.

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "kube/json.h"
+#include "json/json.h"
 
 namespace berth::kube::memory {
 namespace {

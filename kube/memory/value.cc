@@ -3,8 +3,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -69,7 +67,7 @@ class Decoder::Builder {
   }
 
   Value BuildArray(dom::array array) {
-    Value value = NewArray();
+    Value value = Value::Array();
     value.reserve(array.size());
     std::size_t index = 0;
     for (const dom::element item : array) {
@@ -92,7 +90,7 @@ class Decoder::Builder {
       std::stable_sort(members_.begin() + static_cast<std::ptrdiff_t>(begin), members_.end(),
                        [](const Member& a, const Member& b) { return a.first < b.first; });
     }
-    Value value = NewObject();
+    Value value = Value::Object();
     value.reserve(end - begin);
     for (std::size_t i = begin; i < end; ++i) {
       const Member member = members_[i];
@@ -100,7 +98,7 @@ class Decoder::Builder {
       if (i + 1 < end && members_[i + 1].first == member.first) {
         if (duplicates_) duplicates_->push_back(path_);
       } else {
-        value.insert_or_assign(value.object_range().end(), member.first, Build(member.second));
+        value.insert_or_assign(member.first, Build(member.second));
       }
       path_.resize(mark);
     }
@@ -134,86 +132,9 @@ std::expected<Value, std::string> Decoder::Decode(std::string_view text,
   return builder_->Run(text, duplicates);
 }
 
-namespace {
-
-void EncodeString(std::string_view text, std::string& out) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  out += '"';
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
-    out.append(text, begin, i - begin);
-    begin = i + 1;
-    out += '\\';
-    if (c == '"' || c == '\\') {
-      out += text[i];
-    } else if (c == '\n') {
-      out += 'n';
-    } else if (c == '\t') {
-      out += 't';
-    } else if (c == '\r') {
-      out += 'r';
-    } else {
-      out.append("u00");
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-    }
-  }
-  out.append(text, begin, text.size() - begin);
-  out += '"';
-}
-
-template <typename Number>
-void EncodeNumber(Number number, std::string& out) {
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-  out.append(text.data(), end);
-}
-
-}  // namespace
-
-void EncodeTo(const Value& value, std::string& out) {
-  if (value.is_string()) {
-    EncodeString(value.as_string_view(), out);
-  } else if (value.is_object()) {
-    out += '{';
-    bool first = true;
-    for (const auto& member : value.object_range()) {
-      if (!std::exchange(first, false)) out += ',';
-      EncodeString(member.key(), out);
-      out += ':';
-      EncodeTo(member.value(), out);
-    }
-    out += '}';
-  } else if (value.is_array()) {
-    out += '[';
-    bool first = true;
-    for (const Value& item : value.array_range()) {
-      if (!std::exchange(first, false)) out += ',';
-      EncodeTo(item, out);
-    }
-    out += ']';
-  } else if (value.is_bool()) {
-    out += value.as<bool>() ? "true" : "false";
-  } else if (value.is_int64()) {
-    EncodeNumber(value.as<std::int64_t>(), out);
-  } else if (value.is_number()) {
-    EncodeNumber(value.as<double>(), out);
-  } else {
-    out += "null";
-  }
-}
-
-std::string Encode(const Value& value) {
-  std::string text;
-  EncodeTo(value, text);
-  return text;
-}
-
 Value& ObjectAt(Value& value, std::string_view key) {
   Value& member = value[key];
-  if (!member.is_object()) member = NewObject();
+  if (!member.is_object()) member = Value::Object();
   return member;
 }
 

@@ -1,20 +1,18 @@
 #pragma once
 
 #include <expected>
-#include <jsoncons/json.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "json/json.h"
+
 namespace berth::kube::memory {
 
 // An object's JSON. Members are sorted, as kube-apiserver keeps custom resources: whatever way an
-// object was written, equal ones have equal text. (kube/json.h keeps the order given.)
-using Value = jsoncons::json;
-
-inline Value NewObject() { return Value(jsoncons::json_object_arg); }
-inline Value NewArray() { return Value(jsoncons::json_array_arg); }
+// object was written, equal ones have equal text. (Json keeps the order given.)
+using Value = SortedJson;
 
 // Reads JSON. Reuse it: its buffers are kept.
 class Decoder {
@@ -34,25 +32,18 @@ class Decoder {
   std::unique_ptr<Builder> builder_;
 };
 
-// Without white space. O(size).
-std::string Encode(const Value& value);
-void EncodeTo(const Value& value, std::string& out);
-
 // The member at the end of a path, or null: Find(object, "metadata", "name").
 inline const Value* Find(const Value& value) { return &value; }
 template <typename... Keys>
 const Value* Find(const Value& value, std::string_view key, Keys... keys) {
-  if (!value.is_object()) return nullptr;
-  const auto found = value.find(key);
-  if (found == value.object_range().end()) return nullptr;
-  return Find(found->value(), keys...);
+  const Value* found = value.find(key);
+  return found ? Find(*found, keys...) : nullptr;
 }
 
 // Its text; "" when there is none.
 template <typename... Keys>
 std::string_view TextAt(const Value& value, Keys... keys) {
   const Value* found = Find(value, keys...);
-  // Not a view of nothing: jsoncons copies from where it points, which must not be null.
   return found && found->is_string() ? found->as_string_view() : std::string_view("");
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <format>
 
 #include "kube/memory/decode.h"
 #include "kube/memory/deletion.h"
@@ -12,6 +11,7 @@
 #include "kube/memory/read.h"
 #include "kube/memory/render.h"
 #include "kube/memory/selection.h"
+#include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -37,8 +37,8 @@ bool SpecDiffers(const Value& a, const Value& b) {
 // etcd's key, which kube-apiserver shows when a precondition fails.
 std::string RegistryKey(const Call& call) {
   const Resource& resource = call.resource();
-  return std::format("/registry/{}{}{}/{}", resource.custom ? resource.group : "",
-                     resource.custom ? "/" : "", resource.plural, call.key());
+  return Format("/registry/{}{}{}/{}", resource.custom ? resource.group : "",
+                resource.custom ? "/" : "", resource.plural, call.key());
 }
 
 Outcome<void> CheckPreconditions(const Call& call, const Object& current, const Value& object) {
@@ -49,17 +49,16 @@ Outcome<void> CheckPreconditions(const Call& call, const Object& current, const 
       std::from_chars(version.data(), version.data() + version.size(), number);
   if (!version.empty() && (error != std::errc{} || end != version.data() + version.size())) {
     return std::unexpected(
-        Unexpected(std::format("strconv.ParseUint: parsing \"{}\": invalid syntax", version)));
+        Unexpected(Format("strconv.ParseUint: parsing \"{}\": invalid syntax", version)));
   }
   const std::string_view uid = TextAt(object, "metadata", "uid");
   // A patch works on the object that is there, whose uid it may not change; see ValidateMetadata.
   if (call.method == Method::kPut && !uid.empty() && uid != current.uid()) {
     return std::unexpected(ConflictHere(
-        call,
-        std::format("StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, "
-                    "AdditionalErrorMsg: Precondition failed: UID in precondition: {}, UID in "
-                    "object meta: {}",
-                    RegistryKey(call), uid, current.uid())));
+        call, Format("StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, "
+                     "AdditionalErrorMsg: Precondition failed: UID in precondition: {}, UID in "
+                     "object meta: {}",
+                     RegistryKey(call), uid, current.uid())));
   }
   if (number == 0 && !resource.unconditional_update) {
     return std::unexpected(
@@ -106,14 +105,14 @@ Review ReviewOf(const Call& call, std::string_view operation, const Value* objec
   const auto shown = [&](const Value* value) {
     return value ? FromStored(resource, *call.view.version, *value) : Value::null();
   };
-  return {operation, shown(object), shown(old ? &old->value : nullptr), NewObject()};
+  return {operation, shown(object), shown(old ? &old->value : nullptr), Value::Object()};
 }
 
 Status NotAPatch(const Value& object, std::string_view why) {
   return Invalid(
       "", "", "",
       {{"FieldValueInvalid",
-        std::format("Invalid value: {}: {}", Encode(Value(EncodeObject(object))), why), "patch"}});
+        Format("Invalid value: {}: {}", Value(EncodeObject(object)).to_string(), why), "patch"}});
 }
 
 Status NoApply() {
@@ -165,10 +164,10 @@ Outcome<void> Writer::CheckNamespace(const Call& call, const Value& object) cons
   if (!ns->deleting()) return {};
   Status status = Forbidden(
       resource.group, resource.plural, name,
-      std::format("unable to create new content in namespace {} because it is being terminated",
-                  call.ns));
+      Format("unable to create new content in namespace {} because it is being terminated",
+             call.ns));
   status.details.causes.push_back({"NamespaceTerminating",
-                                   std::format("namespace {} is being terminated", call.ns),
+                                   Format("namespace {} is being terminated", call.ns),
                                    "metadata.namespace"});
   return std::unexpected(std::move(status));
 }
@@ -213,7 +212,7 @@ async::Task<Response> Writer::Create(Call call) {
   if (!object) co_return Answer(object.error());
   if (auto fine = CheckNamespace(call, *object); !fine) co_return Answer(fine.error());
   if (admission_.Wants(call, "CREATE", true)) {
-    object = co_await admission_.Mutate(call, {"CREATE", *object, Value::null(), NewObject()});
+    object = co_await admission_.Mutate(call, {"CREATE", *object, Value::null(), Value::Object()});
     if (!object) co_return Answer(object.error());
     if (auto clean = Clean(call, *object, {}); !clean)
       co_return Answer(InternalError(clean.error()));

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <format>
 #include <utility>
+
+#include "log/format.h"
 
 namespace berth::eip {
 namespace {
@@ -84,7 +85,7 @@ void CheckOneOf(Verdict& verdict, std::string field, std::string_view value,
   if (value.empty() || std::ranges::contains(supported, value)) return;
   std::string list;
   for (const std::string_view one : supported) {
-    list += std::format("{}\"{}\"", list.empty() ? "" : ", ", one);
+    list += Format("{}\"{}\"", list.empty() ? "" : ", ", one);
   }
   verdict.NotSupported(std::move(field), value, list);
 }
@@ -106,7 +107,7 @@ Limit BandwidthLimit(const Terms& terms) {
   if (terms.instance == "PrePaid") return {1000, " for a PrePaid address"};
   if (terms.internet == "PayByBandwidth") return {500, " for a PayByBandwidth address"};
   if (std::ranges::contains(kInternetCharges, terms.internet)) {
-    return {200, std::format(" for a {} address", terms.internet)};
+    return {200, Format(" for a {} address", terms.internet)};
   }
   return {1000, ""};
 }
@@ -122,9 +123,8 @@ void CheckBandwidth(Verdict& verdict, const Proposal& proposal, const Terms& ter
   const Limit limit = BandwidthLimit(terms);
   const auto number = Number(bandwidth);
   if (!number || *number < 1 || *number > limit.most) {
-    verdict.Invalid(
-        kBandwidth, bandwidth,
-        std::format("must be a whole number of Mbps from 1 to {}{}", limit.most, limit.why));
+    verdict.Invalid(kBandwidth, bandwidth,
+                    Format("must be a whole number of Mbps from 1 to {}{}", limit.most, limit.why));
   }
 }
 
@@ -136,7 +136,7 @@ void CheckChoices(Verdict& verdict, const Proposal& proposal) {
   CheckOneOf(verdict, "spec.pricingCycle", spec.pricing_cycle, kCycles);
   CheckOneOf(verdict, "spec.releaseStrategy", proposal.release, kStrategies);
   for (std::size_t i = 0; i < spec.protection.size(); ++i) {
-    const std::string field = std::format("{}[{}]", kProtection, i);
+    const std::string field = Format("{}[{}]", kProtection, i);
     CheckOneOf(verdict, field, spec.protection[i], kProtections);
     if (spec.protection[i].empty()) verdict.Required(field, "AntiDDoS_Enhanced, or no item at all");
     if (std::ranges::find(spec.protection, spec.protection[i]) != spec.protection.begin() + i) {
@@ -149,13 +149,13 @@ void CheckChoices(Verdict& verdict, const Proposal& proposal) {
 void CheckCharges(Verdict& verdict, const Spec& spec) {
   if (spec.PrePaid() && spec.SingleLine()) {
     verdict.Invalid(kInstanceCharge, spec.instance_charge_type,
-                    std::format("a {} address is PostPaid only", spec.isp));
+                    Format("a {} address is PostPaid only", spec.isp));
   }
   if ((spec.PrePaid() || spec.SingleLine()) && spec.PaidBy() != "PayByBandwidth" &&
       std::ranges::contains(kInternetCharges, spec.PaidBy())) {
     verdict.Invalid(kInternetCharge, spec.PaidBy(),
-                    std::format("must be PayByBandwidth for a {} address",
-                                spec.SingleLine() ? spec.isp : "PrePaid"));
+                    Format("must be PayByBandwidth for a {} address",
+                           spec.SingleLine() ? spec.isp : "PrePaid"));
   }
 }
 
@@ -165,7 +165,7 @@ void CheckSubscription(Verdict& verdict, const Proposal& proposal) {
     const int most = spec.pricing_cycle == "Year" ? 3 : 9;
     if (proposal.period && (*proposal.period < 1 || *proposal.period > most)) {
       verdict.Invalid("spec.period", *proposal.period,
-                      std::format("must be from 1 to {} {}", most, most == 3 ? "years" : "months"));
+                      Format("must be from 1 to {} {}", most, most == 3 ? "years" : "months"));
     }
     return;
   }
@@ -180,7 +180,7 @@ void CheckSubscription(Verdict& verdict, const Proposal& proposal) {
 void CheckTags(Verdict& verdict, const cloud::Tags& tags) {
   if (tags.size() > kMostTags) verdict.TooMany(kTags, tags.size(), kMostTags);
   for (const auto& [key, value] : tags) {
-    const std::string field = std::format("{}[{}]", kTags, key);
+    const std::string field = Format("{}[{}]", kTags, key);
     if (key == kOwnerTag) {
       verdict.Forbidden(field, "Berth puts this tag on the addresses it allocates");
     }
@@ -207,7 +207,7 @@ void CheckId(Verdict& verdict, const Object& object, const Knowledge& known) {
   if (!IsId(id)) verdict.Invalid(kId, id, "must be the ID of one address, as in eip-2zeerraiwb7uj");
   if (!known.holder_of) return;
   if (const std::string holder = known.holder_of(id, object.id.uid); !holder.empty()) {
-    verdict.Duplicate(kId, id, std::format("the EIP \"{}\" has it", holder));
+    verdict.Duplicate(kId, id, Format("the EIP \"{}\" has it", holder));
   }
 }
 
@@ -288,7 +288,7 @@ void Foresee(Verdict& verdict, const Proposal& proposal) {
     warn("spec.autoPay: nothing is allocated before the order is paid in the console");
   }
   if (spec.tags.size() == kMostTags && !IsImport(object)) {
-    warn(std::format("spec.tags: {} leave no room for Berth's own, {}", kMostTags, kOwnerTag));
+    warn(Format("spec.tags: {} leave no room for Berth's own, {}", kMostTags, kOwnerTag));
   }
 }
 
@@ -307,7 +307,7 @@ void ForeseeImport(Verdict& verdict, const Proposal& proposal) {
   for (const auto& [field, said] : given) {
     if (said) {
       verdict.warnings.push_back(
-          std::format("{}: does nothing: the address of spec.allocationID is as it is", field));
+          Format("{}: does nothing: the address of spec.allocationID is as it is", field));
     }
   }
 }
@@ -350,15 +350,15 @@ Verdict JudgeEip(const Proposal& now, const Proposal* before, const Knowledge& k
 std::vector<std::string> UnknownAnnotations(const Object& object) {
   std::vector<std::string> warnings;
   if (!object.on_lost.empty() && object.on_lost != "reallocate") {
-    warnings.push_back(std::format("{}: only \"reallocate\" has a meaning, not \"{}\"",
-                                   kOnLostAnnotation, object.on_lost));
+    warnings.push_back(Format("{}: only \"reallocate\" has a meaning, not \"{}\"",
+                              kOnLostAnnotation, object.on_lost));
   }
   if (!object.on_stuck.empty() && object.on_stuck != "abandon" &&
       object.on_stuck != "unassociate") {
     warnings.push_back(
-        std::format("{}: only \"abandon\" and \"unassociate\" mean something, not "
-                    "\"{}\"",
-                    kOnStuckAnnotation, object.on_stuck));
+        Format("{}: only \"abandon\" and \"unassociate\" mean something, not "
+               "\"{}\"",
+               kOnStuckAnnotation, object.on_stuck));
   }
   return warnings;
 }

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <format>
 #include <string>
 #include <vector>
 
 #include "cloud/simulator/eip_rules.h"
 #include "kube/object.h"
+#include "log/format.h"
 
 namespace berth::eip {
 namespace {
@@ -29,9 +29,9 @@ struct Given {
 
   Proposal Read() const {
     return kube::Decode<Proposal>(
-               std::format(R"({{"metadata":{{"name":"web","uid":"web-uid","annotations":{{{}}}}},)"
-                           R"("spec":{{{}}},"status":{{{}}}}})",
-                           annotations, spec, status))
+               Format(R"({{"metadata":{{"name":"web","uid":"web-uid","annotations":{{{}}}}},)"
+                      R"("spec":{{{}}},"status":{{{}}}}})",
+                      annotations, spec, status))
         .value();
   }
 };
@@ -99,7 +99,7 @@ TEST_P(WrongEip, IsRefusedWithItsField) {
 
 std::string Tags(int count) {
   std::string tags = R"("tags":{)";
-  for (int i = 0; i < count; ++i) tags += std::format(R"({}"k{}":"v")", i > 0 ? "," : "", i);
+  for (int i = 0; i < count; ++i) tags += Format(R"({}"k{}":"v")", i > 0 ? "," : "", i);
   return tags + "}";
 }
 
@@ -213,9 +213,9 @@ TEST(EipAdmission, TheCloudIsOfTheSameOpinion) {
       for (const char* instance : {"", "PostPaid", "PrePaid", "Free"}) {
         for (const char* bandwidth : {"", "0", "1", "200", "201", "500", "501", "1000", "1001"}) {
           const Proposal eip =
-              Given{std::format(R"("isp":"{}","internetChargeType":"{}","instanceChargeType":"{}",)"
-                                R"("bandwidth":"{}")",
-                                isp, internet, instance, bandwidth)}
+              Given{Format(R"("isp":"{}","internetChargeType":"{}","instanceChargeType":"{}",)"
+                           R"("bandwidth":"{}")",
+                           isp, internet, instance, bandwidth)}
                   .Read();
           const auto request = eip.object.NextAttempt().request;
           cloud::simulator::Call call;
@@ -309,7 +309,7 @@ TEST(EipAdmission, WarnsOfWhatMayNotBeMeant) {
 
 TEST(EipAdmission, AnEscapeMisspeltIsAWarning) {
   const auto warnings = [](const char* name, const char* value) {
-    return Create({"", "", std::format(R"("eip.alibabacloud.com/{}":"{}")", name, value)}).warnings;
+    return Create({"", "", Format(R"("eip.alibabacloud.com/{}":"{}")", name, value)}).warnings;
   };
   EXPECT_THAT(warnings("on-lost", "reallocate"), IsEmpty());
   EXPECT_THAT(warnings("on-stuck", "abandon"), IsEmpty());
@@ -388,7 +388,7 @@ TEST(EipAdmission, TheAllocationIdIsSetOnce) {
   const auto faults = [](const std::string& before, const std::string& status,
                          const std::string& now) {
     const auto spec = [](const std::string& id) {
-      return id.empty() ? "" : std::format(R"("allocationID":"{}")", id);
+      return id.empty() ? "" : Format(R"("allocationID":"{}")", id);
     };
     return Faults(Update({spec(before), status}, {spec(now), status}));
   };
@@ -476,7 +476,7 @@ TEST(EipDefaults, AreNoMistake) {
                            R"("isp":"ChinaMobile","bandwidth":"500")"}) {
     std::string filled = spec;
     for (const auto& [member, value] : Filled({spec})) {
-      filled += std::format(R"({}"{}":"{}")", filled.empty() ? "" : ",", member, value);
+      filled += Format(R"({}"{}":"{}")", filled.empty() ? "" : ",", member, value);
     }
     EXPECT_EQ(Faults(Create({filled})), Faults(Create({spec}))) << spec;
   }

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <prometheus/registry.h>
 
-#include <format>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,8 +9,9 @@
 #include "async/test_executor.h"
 #include "cloud/call_history.h"
 #include "cloud/test_account.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/memory/local_transport.h"
+#include "log/format.h"
 #include "reconcile/eip/system.h"
 #include "reconcile/test_crds.h"
 
@@ -53,12 +53,12 @@ class Crowd : public testing::Test {
   }
   void Create(const std::string& name) {
     Send(kube::Method::kPost, kCollection,
-         std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP","metadata":)"
-                     R"({{"name":"{}"}},"spec":{{"bandwidth":"20","tags":{{"n":"{}"}}}}}})",
-                     name, name));
+         Format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP","metadata":)"
+                R"({{"name":"{}"}},"spec":{{"bandwidth":"20","tags":{{"n":"{}"}}}}}})",
+                name, name));
   }
   void CreateMany(int count) {
-    for (int i = 0; i < count; ++i) Create(std::format("many-{}", i));
+    for (int i = 0; i < count; ++i) Create(Format("many-{}", i));
   }
   double Gauge(const std::string& name) {
     for (const auto& family : registry_.Collect()) {
@@ -69,7 +69,7 @@ class Crowd : public testing::Test {
   }
   std::string Status(const std::string& name, const std::string& member) {
     const Json object =
-        Json::parse(Send(kube::Method::kGet, std::format("{}/{}", kCollection, name)).body);
+        Json::parse(Send(kube::Method::kGet, Format("{}/{}", kCollection, name)).body);
     return object["status"].get_value_or<std::string>(member, "");
   }
   std::vector<std::string> EventReasons() {
@@ -118,7 +118,7 @@ TEST_F(Crowd, DoesNotHoldUpOthers) {
   executor_.Advance(30s);
   CreateMany(400);
   executor_.Advance(2s);
-  Send(kube::Method::kPatch, std::format("{}/web", kCollection), R"({"spec":{"bandwidth":"50"}})",
+  Send(kube::Method::kPatch, Format("{}/web", kCollection), R"({"spec":{"bandwidth":"50"}})",
        "application/merge-patch+json");
   executor_.Advance(10s);
   EXPECT_EQ(Status("web", "bandwidth"), "50");
@@ -145,10 +145,10 @@ TEST_F(Crowd, IsReleasedWithoutHoldingUpOthers) {
   executor_.Advance(60s);
   ASSERT_EQ(Gauge("berth_eip_not_ready"), 0);
   for (int i = 0; i < 300; ++i) {
-    Send(kube::Method::kDelete, std::format("{}/many-{}", kCollection, i));
+    Send(kube::Method::kDelete, Format("{}/many-{}", kCollection, i));
   }
   executor_.Advance(1s);
-  Send(kube::Method::kPatch, std::format("{}/web", kCollection), R"({"spec":{"bandwidth":"50"}})",
+  Send(kube::Method::kPatch, Format("{}/web", kCollection), R"({"spec":{"bandwidth":"50"}})",
        "application/merge-patch+json");
   executor_.Advance(10s);
   EXPECT_EQ(Status("web", "bandwidth"), "50");

@@ -1,3 +1,4 @@
+#include "log/format.h"
 #include "reconcile/eip/system_fixture_test.h"
 
 namespace berth::eip {
@@ -22,8 +23,8 @@ TEST_F(EipSystemTest, FlawNothingIsWrittenWhenNothingChanged) {
 TEST_F(EipSystemTest, FlawAnImportIsNotReleasedUnlessAskedFor) {
   const std::string kept = cloud_.vpc().CreateEip({});
   const std::string given = cloud_.vpc().CreateEip({});
-  Create("kept", std::format(R"("allocationID":"{}")", kept));
-  Create("given", std::format(R"("allocationID":"{}","releaseStrategy":"OnDelete")", given));
+  Create("kept", Format(R"("allocationID":"{}")", kept));
+  Create("given", Format(R"("allocationID":"{}","releaseStrategy":"OnDelete")", given));
   executor_.Advance(10s);
   EXPECT_EQ(Status("kept", "origin"), "Imported");
   EXPECT_THAT(Ready("kept"), HasSubstr("True"));
@@ -39,9 +40,9 @@ TEST_F(EipSystemTest, FlawAnImportIsNotReleasedUnlessAskedFor) {
 
 TEST_F(EipSystemTest, FlawOfTwoImportsOfOneAddressTheOlderHasIt) {
   const std::string id = cloud_.vpc().CreateEip({});
-  Create("first", std::format(R"("allocationID":"{}")", id));
+  Create("first", Format(R"("allocationID":"{}")", id));
   executor_.Advance(2s);
-  Create("second", std::format(R"("allocationID":"{}")", id));
+  Create("second", Format(R"("allocationID":"{}")", id));
   executor_.Advance(10s);
   EXPECT_THAT(Ready("first"), HasSubstr("True"));
   EXPECT_THAT(Ready("second"), HasSubstr("False InvalidConfig"));
@@ -101,7 +102,7 @@ TEST_F(EipSystemTest, FlawWhatCannotBeReleasedSaysWhyAndCanBeAbandoned) {
   EXPECT_THAT(Ready("web"), HasSubstr("in use by"));
   EXPECT_THAT(EventReasons(), Contains("ReleaseFailed"));
   Merge("web",
-        std::format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})", kOnStuckAnnotation));
+        Format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})", kOnStuckAnnotation));
   executor_.Advance(10s);
   EXPECT_FALSE(Exists("web"));
   EXPECT_TRUE(cloud_.vpc().Find(id));
@@ -114,8 +115,8 @@ TEST_F(EipSystemTest, FlawALostAddressIsSaidToBeLostAndReplacedWhenAskedFor) {
   cloud_.vpc().DeleteEip(id);
   executor_.Advance(12min);
   EXPECT_THAT(Ready("web"), HasSubstr("False Lost"));
-  Merge("web", std::format(R"({{"metadata":{{"annotations":{{"{}":"reallocate"}}}}}})",
-                           kOnLostAnnotation));
+  Merge("web",
+        Format(R"({{"metadata":{{"annotations":{{"{}":"reallocate"}}}}}})", kOnLostAnnotation));
   executor_.Advance(30s);
   EXPECT_THAT(Ready("web"), HasSubstr("True"));
   EXPECT_NE(Status("web", "allocationID"), id);
@@ -143,7 +144,7 @@ TEST_F(EipSystemTest, FlawAnEditedAllocationIdDoesNotOrphanTheAddress) {
   Create("web", "");
   executor_.Advance(30s);
   const std::string id = Status("web", "allocationID");
-  Merge("web", std::format(R"({{"spec":{{"allocationID":"{}"}}}})", other));
+  Merge("web", Format(R"({{"spec":{{"allocationID":"{}"}}}})", other));
   executor_.Advance(30s);
   EXPECT_THAT(Ready("web"), HasSubstr("False InvalidConfig"));
   EXPECT_THAT(Ready("web"), HasSubstr(id));
@@ -218,7 +219,7 @@ TEST_F(EipSystemTest, FlawNoKeyIsWrittenAnywhere) {
   script_.on_call = [this](const std::string& action, cloud::simulator::Fate& fate) {
     if (action != "AllocateEipAddress") return;
     fate.refusal = {400, "SignatureDoesNotMatch",
-                    std::format("{} {}", account_.kKeyId, account_.kSecret)};
+                    Format("{} {}", account_.kKeyId, account_.kSecret)};
     fate.carried_out = false;
   };
   Create("web", "");

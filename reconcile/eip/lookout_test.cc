@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <format>
 #include <memory>
 
 #include "async/test_executor.h"
+#include "log/format.h"
 
 namespace berth::eip {
 namespace {
@@ -90,7 +90,7 @@ TEST_F(LookoutTest, WhatIsAskedForTogetherIsOneCall) {
 }
 
 TEST_F(LookoutTest, AFullCallGoesAtOnce) {
-  for (int i = 0; i < 120; ++i) See(std::format("e{}", i));
+  for (int i = 0; i < 120; ++i) See(Format("e{}", i));
   EXPECT_EQ(cloud_.calls.size(), 2u);
   executor_.Advance(2s);
   EXPECT_EQ(cloud_.calls.size(), 3u);
@@ -100,7 +100,7 @@ TEST_F(LookoutTest, AFullCallGoesAtOnce) {
 // As when addresses are allocated one by one.
 TEST_F(LookoutTest, WhatComesOneByOneIsACallASecond) {
   for (int i = 0; i < 100; ++i) {
-    See(std::format("e{}", i));
+    See(Format("e{}", i));
     executor_.Advance(100ms);
   }
   executor_.Advance(2s);

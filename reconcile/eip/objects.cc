@@ -1,10 +1,10 @@
 #include "reconcile/eip/objects.h"
 
 #include <charconv>
-#include <format>
 #include <ranges>
 
 #include "kube/age.h"
+#include "log/format.h"
 
 namespace berth::eip {
 namespace {
@@ -98,7 +98,7 @@ std::string Spec::PaidBy() const {
 }
 
 Json Attempt::ToJson() const {
-  Json texts(jsoncons::json_object_arg);
+  Json texts;
   ForEachText(request, [&](const char* name, const std::string& text) {
     if (!text.empty()) texts[name] = text;
   });
@@ -112,7 +112,7 @@ Json Attempt::ToJson() const {
     texts[kAutoPay] = request.auto_pay ? "true" : "false";
   }
   for (const auto& [key, value] : request.tags) texts[std::string(kTag) + key] = value;
-  Json json(jsoncons::json_object_arg);
+  Json json;
   json["number"] = number;
   if (!replaces.empty()) json["replaces"] = replaces;
   if (*this) {
@@ -123,7 +123,7 @@ Json Attempt::ToJson() const {
 }
 
 std::string ClientToken(std::string_view uid, std::int64_t number) {
-  return std::format("berth-{}-{}", uid, number);  // a uid has 36 characters, a token at most 64
+  return Format("berth-{}-{}", uid, number);  // a uid has 36 characters, a token at most 64
 }
 
 kube::Result<Object> Object::From(kube::JsonView object) {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cloud/vpc.h"
+#include "json/json.h"
 #include "kube/api.h"
-#include "kube/json.h"
 #include "kube/json_view.h"
 #include "reconcile/runtime/identity.h"
 

@@ -1,7 +1,8 @@
 #include "reconcile/eip/plan.h"
 
-#include <format>
 #include <tuple>
+
+#include "log/format.h"
 
 namespace berth::eip {
 namespace {
@@ -34,20 +35,19 @@ bool IsToAdopt(const Object& object, const cloud::Eip& eip, const Sight& sight) 
 }
 
 Wait Passing(const cloud::Eip& eip, std::string reason) {
-  return {std::move(reason), std::format("{} is {} in the cloud", eip.allocation_id, eip.status),
-          true};
+  return {std::move(reason), Format("{} is {} in the cloud", eip.allocation_id, eip.status), true};
 }
 
 Wait Stuck(std::string message) {
-  return {"Deleting", std::format("{}; {}: abandon lets the object go and leaves the address",
-                                  message, kOnStuckAnnotation)};
+  return {"Deleting", Format("{}; {}: abandon lets the object go and leaves the address", message,
+                             kOnStuckAnnotation)};
 }
 
 Step Kept(const Object& object) {
-  return Finish{"Skipped", std::format("{} is kept: {}", object.allocation_id,
-                                       object.spec.release == ReleaseStrategy::kNever
-                                           ? "releaseStrategy is Never"
-                                           : "it was imported, and releaseStrategy is not set")};
+  return Finish{"Skipped", Format("{} is kept: {}", object.allocation_id,
+                                  object.spec.release == ReleaseStrategy::kNever
+                                      ? "releaseStrategy is Never"
+                                      : "it was imported, and releaseStrategy is not set")};
 }
 
 // The cloud is asked to release it even when it is not to be seen: a young address may not be yet,
@@ -57,9 +57,9 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   if (!sight.eip) return step::Release{};
   const cloud::Eip& eip = *sight.eip;
   if (IsForeign(object, eip)) {
-    return Finish{"Skipped", std::format("{} is kept: its tag {} names another object; {}: adopt "
-                                         "would have made it this one's",
-                                         eip.allocation_id, kOwnerTag, kOnForeignAnnotation)};
+    return Finish{"Skipped", Format("{} is kept: its tag {} names another object; {}: adopt "
+                                    "would have made it this one's",
+                                    eip.allocation_id, kOwnerTag, kOnForeignAnnotation)};
   }
   if (IsPassing(eip)) return Passing(eip, "Deleting");
   if (eip.service_managed) return Stuck("another product of the cloud manages it");
@@ -69,13 +69,13 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   if (eip.deletion_protection) return Stuck("it is protected against deletion in the cloud");
   if (eip.status == "InUse") {
     if (object.on_stuck == "unassociate") return Unassociate{};
-    return Stuck(std::format("it is in use by {} {}, and not taken off unless {} is unassociate",
-                             eip.instance_type, eip.instance_id, kOnStuckAnnotation));
+    return Stuck(Format("it is in use by {} {}, and not taken off unless {} is unassociate",
+                        eip.instance_type, eip.instance_id, kOnStuckAnnotation));
   }
   if (IsJoining(eip)) {
     return Wait{
         "Deleting",
-        std::format("its package {} is {}", eip.bandwidth_package_id, eip.bandwidth_package_status),
+        Format("its package {} is {}", eip.bandwidth_package_id, eip.bandwidth_package_status),
         true};
   }
   if (!eip.bandwidth_package_id.empty()) return Leave{eip.bandwidth_package_id};
@@ -99,17 +99,17 @@ Step DecideUnknownEnd(const Object& object, const Sight& sight) {
 Step DecideEnd(const Object& object, const Sight& sight) {
   if (!object.id.finalizer) return Nothing{};
   if (object.on_stuck == "abandon") {
-    return Finish{"Skipped", std::format("{} is left in the cloud, as {} asks", object.ClaimedId(),
-                                         kOnStuckAnnotation)};
+    return Finish{"Skipped", Format("{} is left in the cloud, as {} asks", object.ClaimedId(),
+                                    kOnStuckAnnotation)};
   }
   const std::string& id = object.allocation_id;
   if (id.empty()) return DecideUnknownEnd(object, sight);
   if (!sight.unclaimed && !object.Releases()) return Kept(object);
   if (!sight.taken_by.empty()) {
-    return Finish{"Skipped", std::format("{} is kept: it is {}'s", id, sight.taken_by)};
+    return Finish{"Skipped", Format("{} is kept: it is {}'s", id, sight.taken_by)};
   }
   if (!sight.wanted_by.empty()) {
-    return Finish{"Skipped", std::format("{} is kept: {} names it too", id, sight.wanted_by)};
+    return Finish{"Skipped", Format("{} is kept: {} names it too", id, sight.wanted_by)};
   }
   return DecideRelease(object, sight);
 }
@@ -117,11 +117,11 @@ Step DecideEnd(const Object& object, const Sight& sight) {
 Step DecideImport(const Object& object, const Sight& sight) {
   const std::string& id = object.spec.allocation_id;
   if (!sight.taken_by.empty()) {
-    return Wait{"InvalidConfig", std::format("{} is {}'s already", id, sight.taken_by)};
+    return Wait{"InvalidConfig", Format("{} is {}'s already", id, sight.taken_by)};
   }
   if (!sight.asked) return Look{};
   if (!sight.eip) {
-    return Wait{"Lost", std::format("there is no {} in this region of this account", id),
+    return Wait{"Lost", Format("there is no {} in this region of this account", id),
                 !sight.vanished};
   }
   const cloud::Eip& eip = *sight.eip;
@@ -129,8 +129,8 @@ Step DecideImport(const Object& object, const Sight& sight) {
   if (OwnerOf(eip) == object.id.uid) return Import{eip.address, Origin::kCreated};
   if (IsToAdopt(object, eip, sight)) return Import{eip.address, Origin::kCreated};
   if (!sight.tagged_for.empty()) {
-    return Wait{"InvalidConfig", std::format("{} was allocated for {}: its tag {} says so", id,
-                                             sight.tagged_for, kOwnerTag)};
+    return Wait{"InvalidConfig", Format("{} was allocated for {}: its tag {} says so", id,
+                                        sight.tagged_for, kOwnerTag)};
   }
   return Import{eip.address, Origin::kImported};
 }
@@ -158,10 +158,9 @@ Step DecideLost(const Object& object, const Sight& sight) {
     if (!sight.gone) return Probe{};
     return Begin{object.NextAttempt()};
   }
-  return Wait{
-      "Lost",
-      std::format("{} is gone from the cloud, and not by our doing{}", id,
-                  ours ? std::format("; {}: reallocate gets another one", kOnLostAnnotation) : "")};
+  return Wait{"Lost",
+              Format("{} is gone from the cloud, and not by our doing{}", id,
+                     ours ? Format("; {}: reallocate gets another one", kOnLostAnnotation) : "")};
 }
 
 // What the spec asks for and cannot be had any more.
@@ -172,7 +171,7 @@ std::string Unlike(const Spec& spec, const cloud::Eip& eip) {
         std::tuple("instanceChargeType", &spec.instance_charge_type, &eip.instance_charge_type),
         std::tuple("publicIPAddressPoolID", &spec.pool, &eip.public_ip_address_pool_id)}) {
     if (!wanted->empty() && !is->empty() && *wanted != *is) {
-      return std::format("{} is {} in the cloud and cannot become {}", name, *is, *wanted);
+      return Format("{} is {} in the cloud and cannot become {}", name, *is, *wanted);
     }
   }
   return "";
@@ -215,7 +214,7 @@ Step DecideRepair(const Object& object, const cloud::Eip& eip) {
   if (IsJoining(eip)) {
     return Wait{
         "Updating",
-        std::format("its package {} is {}", eip.bandwidth_package_id, eip.bandwidth_package_status),
+        Format("its package {} is {}", eip.bandwidth_package_id, eip.bandwidth_package_status),
         true};
   }
   // Without a word in the spec the package of an imported address is not ours to leave.
@@ -243,14 +242,14 @@ Step Decide(const Object& object, const Sight& sight) {
   const std::string& id = object.allocation_id;
   if (id.empty()) return DecideNew(object, sight);
   if (!sight.taken_by.empty()) {
-    return Wait{"InvalidConfig", std::format("{} is {}'s already", id, sight.taken_by)};
+    return Wait{"InvalidConfig", Format("{} is {}'s already", id, sight.taken_by)};
   }
   if (!object.NamesAddress()) return WriteSpec{};
   if (object.spec.allocation_id != id) {
     return Wait{"InvalidConfig",
-                std::format("spec.allocationID was changed: the address is {} and stays it; {} "
-                            "needs an object of its own",
-                            id, object.spec.allocation_id)};
+                Format("spec.allocationID was changed: the address is {} and stays it; {} "
+                       "needs an object of its own",
+                       id, object.spec.allocation_id)};
   }
   if (!sight.asked) return Look{};
   if (!sight.eip) return DecideLost(object, sight);

@@ -1,8 +1,8 @@
 #include "reconcile/eip/reconciler.h"
 
-#include <format>
 #include <utility>
 
+#include "log/format.h"
 #include "log/log.h"
 #include "reconcile/eip/refusal.h"
 
@@ -29,8 +29,8 @@ constexpr auto kBadMinute = 1min;
 
 // What a refusal depends on besides time.
 std::string BasisOf(const Object& object) {
-  return std::format("{} {} {} {} {}", object.id.generation, object.id.deleting != 0,
-                     object.on_lost, object.on_stuck, object.on_foreign);
+  return Format("{} {} {} {} {}", object.id.generation, object.id.deleting != 0, object.on_lost,
+                object.on_stuck, object.on_foreign);
 }
 
 std::string_view EventFor(std::string_view doing, const Error& error) {
@@ -62,7 +62,7 @@ std::string RestReason(const Object& object) {
   return untouched ? "Created" : "Updated";
 }
 
-Json Facts() { return Json(jsoncons::json_object_arg); }
+Json Facts() { return Json::Object(); }
 
 }  // namespace
 

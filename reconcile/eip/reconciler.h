@@ -108,8 +108,7 @@ class Reconciler {
   async::Task<Outcome> Fail(Pass* pass, Error error);
 
   // Whether there was anything to tell.
-  async::Task<Result<bool>> Tell(Pass* pass, Report report,
-                                 Json facts = Json(jsoncons::json_object_arg));
+  async::Task<Result<bool>> Tell(Pass* pass, Report report, Json facts = Json::Object());
   async::Task<Result<void>> Patch(Pass* pass, Json patch, std::string subresource);
   void Record(const Pass& pass, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);

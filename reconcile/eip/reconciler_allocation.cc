@@ -1,8 +1,8 @@
 // How an address comes to an object: attempts, and what is known of them.
 #include <algorithm>
-#include <format>
 #include <utility>
 
+#include "log/format.h"
 #include "reconcile/eip/reconciler.h"
 #include "reconcile/eip/refusal.h"
 
@@ -21,7 +21,7 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   pass->doing = "Create";
   // Who is not new and has had none may have lost its status, and had this one.
   const bool first = pass->newborn || pass->object.attempt.number > 0;
-  Json facts(jsoncons::json_object_arg);
+  Json facts;
   facts["attempt"] = attempt.ToJson();
   for (const char* name : {"allocationID", "eipAddress", "status", "origin"}) {
     facts[name] = Json::null();
@@ -48,8 +48,8 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   const cloud::Eip& eip = found->front();
   if (found->size() > 1) {
     Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Create",
-           std::format("{} too has the tag {} of this object, and is left alone",
-                       found->back().allocation_id, kOwnerTag));
+           Format("{} too has the tag {} of this object, and is left alone",
+                  found->back().allocation_id, kOwnerTag));
   }
   if (pass->object.attempt) co_return co_await Allocated(pass, {eip.allocation_id, eip.address});
   co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated);
@@ -95,7 +95,7 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
     memory.certain_attempt = memory.doubted_attempt;
   }
   if (IsOfToken(error)) {
-    error.message = std::format(
+    error.message = Format(
         "the token {} was used before, for another request: somebody has changed the status, and "
         "an address may have been allocated that is not known here; make a new object, and let "
         "this one go with {}: abandon",
@@ -111,7 +111,7 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
 
 // Nothing came of it: what comes next is another attempt.
 async::Task<Reconciler::Next> Reconciler::EndAttempt(Pass* pass, Error error) {
-  Json facts(jsoncons::json_object_arg);
+  Json facts;
   Attempt over{.number = pass->object.attempt.number,
                .request = {},
                .replaces = pass->object.attempt.replaces};
@@ -127,7 +127,7 @@ async::Task<Reconciler::Next> Reconciler::EndAttempt(Pass* pass, Error error) {
 // Written down before anything is done to it.
 async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::string address,
                                               Origin origin) {
-  Json facts(jsoncons::json_object_arg);
+  Json facts;
   facts["allocationID"] = id;
   facts["eipAddress"] = address;
   facts["origin"] = origin == Origin::kCreated ? "Created" : "Imported";
@@ -145,7 +145,7 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   if (!written) co_return std::unexpected(std::move(written.error()));
   if (is_new && origin == Origin::kCreated) {
     Record(*pass, kube::EventType::kNormal, "Created", "Create",
-           std::format("{} ({}) was allocated", id, address));
+           Format("{} ({}) was allocated", id, address));
   }
   pass->sight = {};
   co_return std::nullopt;

@@ -1,15 +1,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <format>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "async/test_executor.h"
 #include "cloud/test_account.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/memory/local_transport.h"
+#include "log/format.h"
 #include "reconcile/eip/system.h"
 #include "reconcile/test_crds.h"
 
@@ -69,7 +69,7 @@ class EipScope : public testing::TestWithParam<const char*> {
     InstallCrds(server_, GetParam());
     for (const char* ns : {"shop", "desk"}) {
       Send(kube::Method::kPost, "/api/v1/namespaces",
-           std::format(R"({{"metadata":{{"name":"{}"}}}})", ns));
+           Format(R"({{"metadata":{{"name":"{}"}}}})", ns));
     }
     leadership_.Start();
     for (int i = 0; i < 60 && !system_.leading(); ++i) executor_.Advance(1s);
@@ -92,9 +92,9 @@ class EipScope : public testing::TestWithParam<const char*> {
   }
   void Create(const std::string& name, const std::string& spec, const std::string& ns = "shop") {
     const auto made = Send(kube::Method::kPost, Path("", ns),
-                           std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1",)"
-                                       R"("kind":"EIP","metadata":{{"name":"{}"}},"spec":{{{}}}}})",
-                                       name, spec));
+                           Format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1",)"
+                                  R"("kind":"EIP","metadata":{{"name":"{}"}},"spec":{{{}}}}})",
+                                  name, spec));
     ASSERT_EQ(made.code, 201) << made.body;
   }
   Json Get(const std::string& name, const std::string& ns = "shop") {
@@ -105,8 +105,7 @@ class EipScope : public testing::TestWithParam<const char*> {
     if (!object.contains("status")) return "";
     for (const Json& condition : object["status"]["conditions"].array_range()) {
       if (condition["type"] == "Ready") {
-        return std::format("{} {}", condition["status"].as_string(),
-                           condition["message"].as_string());
+        return Format("{} {}", condition["status"].as_string(), condition["message"].as_string());
       }
     }
     return "";
@@ -159,12 +158,12 @@ TEST_P(EipScope, EventsAreWhereTheObjectIs) {
 
 TEST_P(EipScope, MessagesNameAnObjectWithItsNamespace) {
   const std::string id = cloud_.vpc().CreateEip({});
-  Create("first", std::format(R"("allocationID":"{}")", id));
+  Create("first", Format(R"("allocationID":"{}")", id));
   executor_.Advance(2s);
-  Create("second", std::format(R"("allocationID":"{}")", id), "desk");
+  Create("second", Format(R"("allocationID":"{}")", id), "desk");
   executor_.Advance(10s);
   EXPECT_THAT(Ready("second", "desk"),
-              HasSubstr(std::format("False {} is {}'s already", id, Called("first"))));
+              HasSubstr(Format("False {} is {}'s already", id, Called("first"))));
   const std::string uid = Get("first")["metadata"]["uid"].as_string();
   EXPECT_EQ(system_.HolderOf(id, Get("second", "desk")["metadata"]["uid"].as_string()),
             Called("first"));

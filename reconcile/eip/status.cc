@@ -5,7 +5,7 @@
 
 #include "kube/conditions.h"
 #include "kube/patch.h"
-#include "kube/timestamp.h"
+#include "log/timestamp.h"
 
 namespace berth::eip {
 namespace {
@@ -53,23 +53,22 @@ std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::E
                                 const Report& report, async::WallTime now) {
   if (eip) PutFacts(facts, *eip);
   facts["observedGeneration"] = object.id.generation;
-  const Json status = object.status.empty() || object.status == "null"
-                          ? Json(jsoncons::json_object_arg)
-                          : Json::parse(object.status);
+  const Json status = object.status.empty() || object.status == "null" ? Json::Object()
+                                                                       : Json::parse(object.status);
   Json wanted = status;
   for (const auto& fact : facts.object_range()) wanted[fact.key()] = fact.value();
-  Json conditions = status.get_value_or<Json>("conditions", Json(jsoncons::json_array_arg));
+  Json conditions = status.get_value_or<Json>("conditions", Json::Array());
   if (SetConditions(conditions, report, object.id.generation, now)) {
     wanted["conditions"] = std::move(conditions);
   }
   auto patch = kube::MergePatch(status, wanted);
   if (!patch) return std::nullopt;
-  (*patch)["lastSyncTime"] = kube::FormatTime(now);
+  (*patch)["lastSyncTime"] = FormatTime(now);
   return patch;
 }
 
 Json TextsOf(const cloud::Tags& tags) {
-  Json json(jsoncons::json_object_arg);
+  Json json;
   for (const auto& [key, value] : tags) json[key] = value;
   return json;
 }

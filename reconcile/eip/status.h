@@ -5,7 +5,7 @@
 
 #include "async/executor.h"
 #include "cloud/vpc.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "reconcile/eip/objects.h"
 
 namespace berth::eip {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <format>
 #include <functional>
 #include <memory>
 #include <string>
@@ -11,8 +10,9 @@
 
 #include "async/test_executor.h"
 #include "cloud/test_account.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/memory/local_transport.h"
+#include "log/format.h"
 #include "reconcile/eip/system.h"
 #include "reconcile/test_crds.h"
 
@@ -103,9 +103,9 @@ class EipSystemTest : public testing::Test {
   }
   void Create(const std::string& name, const std::string& spec) {
     const auto made = Send(kube::Method::kPost, Path(),
-                           std::format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1",)"
-                                       R"("kind":"EIP","metadata":{{"name":"{}"}},"spec":{{{}}}}})",
-                                       name, spec));
+                           Format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1",)"
+                                  R"("kind":"EIP","metadata":{{"name":"{}"}},"spec":{{{}}}}})",
+                                  name, spec));
     ASSERT_EQ(made.code, 201) << made.body;
   }
   void Merge(const std::string& name, const std::string& patch) {
@@ -128,9 +128,9 @@ class EipSystemTest : public testing::Test {
     if (!object.contains("status")) return "";
     for (const Json& condition : object["status"]["conditions"].array_range()) {
       if (condition["type"] == "Ready") {
-        return std::format("{} {} {}", condition["status"].as<std::string>(),
-                           condition["reason"].as<std::string>(),
-                           condition["message"].as<std::string>());
+        return Format("{} {} {}", condition["status"].as<std::string>(),
+                      condition["reason"].as<std::string>(),
+                      condition["message"].as<std::string>());
       }
     }
     return "";
@@ -155,14 +155,13 @@ class EipSystemTest : public testing::Test {
     return Get(name)["metadata"]["uid"].as<std::string>();
   }
   void Annotate(const std::string& name, std::string_view annotation, std::string_view value) {
-    Merge(name,
-          std::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", annotation, value));
+    Merge(name, Format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", annotation, value));
   }
   // A part of a spec: they leave no room for the owner's.
   static std::string TwentyTags() {
     std::string tags;
     for (std::size_t i = 0; i < kMostTags; ++i) {
-      tags += std::format(R"({}"tag{}":"x")", i == 0 ? "" : ",", i);
+      tags += Format(R"({}"tag{}":"x")", i == 0 ? "" : ",", i);
     }
     return R"("tags":{)" + tags + "}";
   }

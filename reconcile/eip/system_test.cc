@@ -1,3 +1,4 @@
+#include "log/format.h"
 #include "reconcile/eip/system_fixture_test.h"
 
 namespace berth::eip {
@@ -24,7 +25,7 @@ TEST_F(EipSystemTest, ANewObjectGetsAnAddressAsItsSpecSays) {
 }
 
 TEST_F(EipSystemTest, AResyncAsksForFiftyAddressesAtOnce) {
-  for (int i = 0; i < 120; ++i) Create(std::format("e{}", i), "");
+  for (int i = 0; i < 120; ++i) Create(Format("e{}", i), "");
   executor_.Advance(4min);
   ASSERT_THAT(Ready("e119"), HasSubstr("True"));
   const auto calls = Calls("DescribeEipAddresses");
@@ -104,7 +105,7 @@ TEST_F(EipSystemTest, AnAddressIsNotForgottenForAnotherThatSpecNamesWhenTheStatu
   Create("web", R"("bandwidth":"20")");
   executor_.Advance(30s);
   const std::string id = Status("web", "allocationID");
-  Merge("web", std::format(R"({{"spec":{{"allocationID":"{}"}}}})", other));
+  Merge("web", Format(R"({{"spec":{{"allocationID":"{}"}}}})", other));
   WipeStatus("web");
   executor_.Advance(30s);
   EXPECT_EQ(Status("web", "allocationID"), id);
@@ -136,8 +137,8 @@ TEST_F(EipSystemTest, AnAddressThatIsNeverReleasedIsNotWhenTheStatusIsLostBefore
 TEST_F(EipSystemTest, ARestoredObjectsAddressIsImportedUntilItIsAdopted) {
   const std::string kept = cloud_.vpc().CreateEip({.tags = {{std::string(kOwnerTag), "u-old"}}});
   const std::string adopted = cloud_.vpc().CreateEip({.tags = {{std::string(kOwnerTag), "u-two"}}});
-  Create("kept", std::format(R"("allocationID":"{}","releaseStrategy":"OnDelete")", kept));
-  Create("adopted", std::format(R"("allocationID":"{}")", adopted));
+  Create("kept", Format(R"("allocationID":"{}","releaseStrategy":"OnDelete")", kept));
+  Create("adopted", Format(R"("allocationID":"{}")", adopted));
   Annotate("adopted", kOnForeignAnnotation, "adopt");
   executor_.Advance(30s);
   EXPECT_THAT(Ready("kept"), HasSubstr("True"));
@@ -155,9 +156,9 @@ TEST_F(EipSystemTest, ARestoredObjectsAddressIsImportedUntilItIsAdopted) {
 
 TEST_F(EipSystemTest, AnAddressThatAnotherObjectNamesIsNotReleased) {
   const std::string id = cloud_.vpc().CreateEip({});
-  Create("first", std::format(R"("allocationID":"{}","releaseStrategy":"OnDelete")", id));
+  Create("first", Format(R"("allocationID":"{}","releaseStrategy":"OnDelete")", id));
   executor_.Advance(10s);
-  Create("second", std::format(R"("allocationID":"{}")", id));
+  Create("second", Format(R"("allocationID":"{}")", id));
   executor_.Advance(10s);
   Delete("first");
   executor_.Advance(30s);
@@ -190,7 +191,7 @@ TEST_F(EipSystemTest, WhatIsKeptByOthersIsToldToBeDeleted) {
 
 TEST_F(EipSystemTest, WhatOthersChangeAndCannotBeSetBackIsToldAsDrift) {
   const std::string id = cloud_.vpc().CreateEip({.isp = "BGP_PRO"});
-  Create("web", std::format(R"("allocationID":"{}","isp":"BGP")", id));
+  Create("web", Format(R"("allocationID":"{}","isp":"BGP")", id));
   executor_.Advance(10s);
   EXPECT_THAT(Ready("web"), HasSubstr("True Drifted isp is BGP_PRO"));
   EXPECT_THAT(EventReasons(), Contains("ReconcileFailed"));
@@ -198,7 +199,7 @@ TEST_F(EipSystemTest, WhatOthersChangeAndCannotBeSetBackIsToldAsDrift) {
 
 // A bad minute of the cloud's is not written into every object.
 TEST_F(EipSystemTest, AStormOfThrottlesWritesNothingIntoWhatIsReady) {
-  for (int i = 0; i < 20; ++i) Create(std::format("e{}", i), "");
+  for (int i = 0; i < 20; ++i) Create(Format("e{}", i), "");
   executor_.Advance(2min);
   ASSERT_THAT(Ready("e19"), HasSubstr("True"));
   const int patches = transport_.patches;
@@ -247,11 +248,11 @@ TEST_F(EipSystemTest, WhatTheApiServerDoesNotTakeIsNotBlamedOnTheCloud) {
 
 // Whoever waits asks less and less often, and none is forgotten.
 TEST_F(EipSystemTest, ThoseWhoWaitForTheCloudAskLessAndLessOften) {
-  for (int i = 0; i < 60; ++i) Create(std::format("e{}", i), "");
+  for (int i = 0; i < 60; ++i) Create(Format("e{}", i), "");
   executor_.Advance(3min);
   for (int i = 0; i < 60; ++i) {
-    cloud_.vpc().Edit(Status(std::format("e{}", i), "allocationID")).status = "Unassociating";
-    Delete(std::format("e{}", i));
+    cloud_.vpc().Edit(Status(Format("e{}", i), "allocationID")).status = "Unassociating";
+    Delete(Format("e{}", i));
   }
   executor_.Advance(2min);
   const auto calls = Calls("DescribeEipAddresses");
@@ -399,7 +400,7 @@ TEST_F(EipSystemTest, AfterARefusalALostAddressIsStillReplaced) {
 
 TEST_F(EipSystemTest, AnAddressThatWasTakenOutOfItsPackageIsPutBack) {
   const std::string package = cloud_.vpc().CreatePackage(100);
-  Create("web", std::format(R"("bandwidthPackageID":"{}")", package));
+  Create("web", Format(R"("bandwidthPackageID":"{}")", package));
   executor_.Advance(30s);
   ASSERT_EQ(Address("web")->bandwidth_package_id, package);
   cloud::Eip& eip = cloud_.vpc().Edit(Status("web", "allocationID"));

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <format>
 #include <utility>
 
+#include "log/format.h"
 #include "reconcile/ipam/admission.h"
 
 // The rules for what is asked of pools: claims, Subnets, claims of pools.
@@ -22,8 +22,7 @@ const Space::PoolState* CheckPoolRef(Verdict& verdict, const char* field, const 
   }
   if (!known.space) return nullptr;
   const Space::PoolState* pool = known.space->Find(KeyBeside(id.Key(), name));
-  if (!pool)
-    verdict.warnings.push_back(std::format("{}: there is no pool \"{}\" yet", field, name));
+  if (!pool) verdict.warnings.push_back(Format("{}: there is no pool \"{}\" yet", field, name));
   return pool;
 }
 
@@ -35,9 +34,9 @@ void CheckSize(Verdict& verdict, const char* field, int size, const PoolRules* r
   const int least = rules ? std::max(rules->min_block, rules->range.prefix()) : 0;
   const int most = rules ? rules->max_block : Width(Family::kIpv6);
   if (size < least || size > most)
-    verdict.Invalid(field, size,
-                    std::format("{} from {} to {}", rules ? "the pool gives out blocks" : "must be",
-                                least, most));
+    verdict.Invalid(
+        field, size,
+        Format("{} from {} to {}", rules ? "the pool gives out blocks" : "must be", least, most));
 }
 
 void CheckRequested(Verdict& verdict, const Claim& claim, const PoolRules* rules) {
@@ -46,11 +45,11 @@ void CheckRequested(Verdict& verdict, const Claim& claim, const PoolRules* rules
   if (!rules->range.Contains(*block))
     return verdict.Invalid(
         kRequestField, claim.requested,
-        std::format("not inside the pool \"{}\", {}", claim.pool, rules->range.ToString()));
+        Format("not inside the pool \"{}\", {}", claim.pool, rules->range.ToString()));
   if (block->prefix() < rules->min_block || block->prefix() > rules->max_block)
     verdict.Invalid(kRequestField, claim.requested,
-                    std::format("the pool gives out prefix lengths from {} to {}", rules->min_block,
-                                rules->max_block));
+                    Format("the pool gives out prefix lengths from {} to {}", rules->min_block,
+                           rules->max_block));
 }
 
 Verdict CheckClaim(const Claim& claim, const Knowledge& known) {
@@ -67,7 +66,7 @@ Verdict CheckClaim(const Claim& claim, const Knowledge& known) {
 void CheckClaimChange(Verdict& verdict, const Claim& now, const Claim& before) {
   verdict.Immutable(kPoolField, before.pool, now.pool);
   if (now.stamp != before.stamp && !now.stamp.empty())
-    verdict.Forbidden(std::format("metadata.annotations[{}]", kStampAnnotation),
+    verdict.Forbidden(Format("metadata.annotations[{}]", kStampAnnotation),
                       "is set when the claim is created; it can only be removed");
   if (!before.Bound()) return;
   verdict.Immutable("spec.clusterID", before.cluster, now.cluster);
@@ -121,15 +120,14 @@ Verdict CheckSubnet(const SubnetProposal& proposal, const Knowledge& known) {
   const PoolRules* rules = RulesFor(pool);
   if (!block || !rules) return verdict;
   if (!rules->range.Contains(*block)) {
-    verdict.Invalid(
-        kCidrField, proposal.cidr,
-        std::format("not inside the pool \"{}\", {}", subnet.pool, rules->range.ToString()));
+    verdict.Invalid(kCidrField, proposal.cidr,
+                    Format("not inside the pool \"{}\", {}", subnet.pool, rules->range.ToString()));
     return verdict;
   }
   const auto hold = pool->space->Overlapping(*block);
   if (hold && InTheWay(*hold, subnet, *block))
     verdict.Invalid(kCidrField, proposal.cidr,
-                    std::format("overlaps {}, which {}", hold->block.ToString(), HolderOf(*hold)));
+                    Format("overlaps {}, which {}", hold->block.ToString(), HolderOf(*hold)));
   return verdict;
 }
 
@@ -139,9 +137,8 @@ Verdict CheckPoolClaim(const PoolClaim& claim, const Knowledge& known) {
       RulesFor(CheckPoolRef(verdict, "spec.parentPoolRef", claim.id, claim.parent, known));
   CheckSize(verdict, "spec.desiredBlockSize", claim.block_size, rules);
   if (rules && claim.block_size == rules->range.prefix())
-    verdict.Invalid(
-        "spec.desiredBlockSize", claim.block_size,
-        std::format("must be longer than the parent pool's, {}", rules->range.ToString()));
+    verdict.Invalid("spec.desiredBlockSize", claim.block_size,
+                    Format("must be longer than the parent pool's, {}", rules->range.ToString()));
   return verdict;
 }
 

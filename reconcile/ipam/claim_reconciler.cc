@@ -1,11 +1,11 @@
 #include "reconcile/ipam/claim_reconciler.h"
 
 #include <algorithm>
-#include <format>
 #include <tuple>
 #include <utility>
 
 #include "kube/object.h"
+#include "log/format.h"
 #include "reconcile/ipam/stamp.h"
 
 namespace berth::ipam {
@@ -118,9 +118,9 @@ std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner ow
   if (!claim.requested.empty()) {
     const auto requested = Cidr::Parse(claim.requested);
     if (!requested || !requested->IsCanonical()) {
-      return std::unexpected(Denial{
-          "InvalidRequest", std::format("spec.requestedCIDR {}: {}", claim.requested,
-                                        requested ? "host bits are set" : requested.error())});
+      return std::unexpected(
+          Denial{"InvalidRequest", Format("spec.requestedCIDR {}: {}", claim.requested,
+                                          requested ? "host bits are set" : requested.error())});
     }
     wish.exact = *requested;
   }
@@ -130,7 +130,7 @@ std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner ow
     auto again = context_.space.Assign(pool, wish);
     if (!again && again.error().reason == "RequestedCIDRTaken") {
       again.error() = {"AllocationLost",
-                       std::format("its Subnet was deleted, and {}", again.error().message)};
+                       Format("its Subnet was deleted, and {}", again.error().message)};
     }
     return again;
   }
@@ -196,7 +196,7 @@ std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block) const
   spec["poolRef"] = claim.pool;
   spec["cidr"] = block.ToString();
   spec["clusterID"] = claim.cluster;
-  spec["claimRef"] = Json(jsoncons::json_object_arg);
+  spec["claimRef"] = Json::Object();
   spec["claimRef"]["name"] = claim.id.name;
   spec["claimRef"]["uid"] = claim.id.uid;
   return body.to_string();
@@ -283,7 +283,7 @@ async::Task<kube::Result<Cidr>> ClaimReconciler::Adopt(Claim claim, Owner owner,
   context_.space.Abandon(owner);
   Take(*read);
   co_return std::unexpected(kube::Error{
-      kube::ErrorClass::kConflict, {}, std::format("{} was taken meanwhile", block.ToString())});
+      kube::ErrorClass::kConflict, {}, Format("{} was taken meanwhile", block.ToString())});
 }
 
 // A Subnet as the API server has just answered.
@@ -294,7 +294,7 @@ void ClaimReconciler::Take(std::string_view body) {
 async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Cidr block) {
   const bool news = !claim.Bound();
   const std::string message =
-      std::format("{} is allocated, as Subnet {}", block.ToString(), SubnetName(claim.pool, block));
+      Format("{} is allocated, as Subnet {}", block.ToString(), SubnetName(claim.pool, block));
   auto written = co_await Write(
       &claim, {.phase = "Bound", .reason = "Bound", .message = message, .ready = true},
       block.ToString());
@@ -334,7 +334,7 @@ async::Task<Step> ClaimReconciler::Write(Claim* claim, Report report, std::strin
     co_return Step();
   }
   Json patch = PatchOf(claim->id);
-  Json& status = patch["status"] = Json(jsoncons::json_object_arg);
+  Json& status = patch["status"] = Json::Object();
   status["observedGeneration"] = claim->id.generation;
   status["phase"] = report.phase;
   status["allocatedCIDR"] = allocated.empty() ? Json::null() : Json(allocated);
@@ -353,7 +353,7 @@ async::Task<Step> ClaimReconciler::Write(Claim* claim, Report report, std::strin
 
 async::Task<Step> ClaimReconciler::DropStamp(Claim claim) {
   Json patch = PatchOf(claim.id);
-  Json& annotations = patch["metadata"]["annotations"] = Json(jsoncons::json_object_arg);
+  Json& annotations = patch["metadata"]["annotations"] = Json::Object();
   annotations[kStampAnnotation] = Json::null();
   const auto written = co_await context_.api.Patch(kClaims, claim.id.ns, claim.id.name,
                                                    kube::PatchType::kMerge, patch.to_string());

@@ -55,8 +55,8 @@ void Caches::Refresh() {
 
 std::optional<Json> WithReady(const std::string& conditions, const Report& report,
                               std::int64_t generation, async::WallTime now) {
-  Json list = conditions.empty() ? Json(jsoncons::json_array_arg) : Json::parse(conditions);
-  if (!list.is_array()) list = Json(jsoncons::json_array_arg);
+  Json list = conditions.empty() ? Json::Array() : Json::parse(conditions);
+  if (!list.is_array()) list = Json::Array();
   const bool changed = kube::SetCondition(
       list,
       {.type = "Ready",
@@ -71,24 +71,24 @@ std::optional<Json> WithReady(const std::string& conditions, const Report& repor
 
 Json ObjectFor(const kube::Resource& resource, const std::string& name,
                const kube::Resource& owner_kind, const Identity& owner) {
-  Json reference(jsoncons::json_object_arg);
+  Json reference;
   reference["apiVersion"] = kApiVersion;
   reference["kind"] = owner_kind.kind;
   reference["name"] = owner.name;
   reference["uid"] = owner.uid;
   reference["controller"] = true;
-  Json metadata(jsoncons::json_object_arg);
+  Json metadata;
   metadata["name"] = name;
   metadata["namespace"] = owner.ns;
-  metadata["labels"] = Json(jsoncons::json_object_arg);
+  metadata["labels"] = Json::Object();
   metadata["labels"][kMadeByLabel] = "true";
-  metadata["ownerReferences"] = Json(jsoncons::json_array_arg);
+  metadata["ownerReferences"] = Json::Array();
   metadata["ownerReferences"].push_back(std::move(reference));
-  Json object(jsoncons::json_object_arg);
+  Json object;
   object["apiVersion"] = kApiVersion;
   object["kind"] = resource.kind;
   object["metadata"] = std::move(metadata);
-  object["spec"] = Json(jsoncons::json_object_arg);
+  object["spec"] = Json::Object();
   return object;
 }
 

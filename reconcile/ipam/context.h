@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "async/executor.h"
+#include "json/json.h"
 #include "kube/api.h"
 #include "kube/conditions.h"
 #include "kube/events.h"
 #include "kube/informer.h"
-#include "kube/json.h"
 #include "kube/leader_election.h"
 #include "reconcile/ipam/metrics.h"
 #include "reconcile/ipam/objects.h"

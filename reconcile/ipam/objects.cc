@@ -1,8 +1,9 @@
 #include "reconcile/ipam/objects.h"
 
 #include <algorithm>
-#include <format>
 #include <sstream>
+
+#include "log/format.h"
 
 namespace berth::ipam {
 namespace {
@@ -29,7 +30,7 @@ kube::JsonView OwnerOf(kube::JsonView object, std::string_view kind) {
 std::string Shortened(std::string name) {
   constexpr std::size_t kLongest = 63;
   if (name.size() <= kLongest) return name;
-  const std::string hash = std::format("-{:016x}", Fingerprint(name));
+  const std::string hash = Format("-{:016x}", Fingerprint(name));
   name.resize(kLongest - hash.size());
   return name + hash;
 }
@@ -132,12 +133,11 @@ kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {
 std::string SubnetName(std::string_view pool, const Cidr& block) {
   std::string address = block.ToString();
   std::ranges::replace_if(address, [](char c) { return c == '.' || c == '/' || c == ':'; }, '-');
-  return Shortened(std::format("{}-{}", pool, address));
+  return Shortened(Format("{}-{}", pool, address));
 }
 
 std::string ChildPoolName(const Identity& pool_claim) {
-  return Shortened(
-      std::format("{}-{:05x}", pool_claim.name, Fingerprint(pool_claim.uid) & 0xfffff));
+  return Shortened(Format("{}-{:05x}", pool_claim.name, Fingerprint(pool_claim.uid) & 0xfffff));
 }
 
 std::string ChildClaimName(const Identity& pool_claim) { return ChildPoolName(pool_claim); }

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <format>
 #include <tuple>
 #include <utility>
 
+#include "log/format.h"
 #include "reconcile/ipam/admission.h"
 
 // The rules for pools.
@@ -30,25 +30,24 @@ void CheckSizes(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& r
        {"spec.maxBlockSize", pool.max_block}}};
   for (const auto& [field, size] : sizes) {
     if (size && (*size < least || *size > most))
-      verdict.Invalid(
-          field, *size,
-          std::format("must be from {}, the pool's own prefix length, to {}", least, most));
+      verdict.Invalid(field, *size,
+                      Format("must be from {}, the pool's own prefix length, to {}", least, most));
   }
   const auto below = [&](const char* field, std::optional<int> size, const char* bound_field,
                          std::optional<int> bound) {
     if (size && bound && *size > *bound)
-      verdict.Invalid(field, *size, std::format("must not be above {}, {}", bound_field, *bound));
+      verdict.Invalid(field, *size, Format("must not be above {}, {}", bound_field, *bound));
   };
   below("spec.minBlockSize", pool.min_block, "spec.maxBlockSize", pool.max_block);
   below("spec.defaultBlockSize", pool.default_block, "spec.maxBlockSize", pool.max_block);
   if (pool.default_block && pool.min_block && *pool.default_block < *pool.min_block)
     verdict.Invalid("spec.defaultBlockSize", *pool.default_block,
-                    std::format("must not be below spec.minBlockSize, {}", *pool.min_block));
+                    Format("must not be below spec.minBlockSize, {}", *pool.min_block));
 }
 
 void CheckExclusions(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& range) {
   for (std::size_t i = 0; i < pool.excluded.size(); ++i) {
-    const std::string field = std::format("spec.excludedRanges[{}]", i);
+    const std::string field = Format("spec.excludedRanges[{}]", i);
     const auto blocks = ParseRange(pool.excluded[i]);
     if (!blocks) {
       verdict.Invalid(field, pool.excluded[i], blocks.error());
@@ -65,11 +64,11 @@ void CheckPreAllocations(Verdict& verdict, const Pool& pool, const std::optional
   };
   std::vector<Kept> kept;
   for (const auto& [claim, text] : pool.pre_allocations) {
-    const std::string field = std::format("spec.preAllocations[{}]", claim);
+    const std::string field = Format("spec.preAllocations[{}]", claim);
     const auto block = CheckCidr(verdict, field, text, "the CIDR that the claim gets");
     if (!block) continue;
     if (range && !range->Contains(*block)) {
-      verdict.Invalid(field, text, std::format("not inside the pool, {}", pool.cidr));
+      verdict.Invalid(field, text, Format("not inside the pool, {}", pool.cidr));
       continue;
     }
     kept.push_back({*block, &claim});
@@ -81,9 +80,9 @@ void CheckPreAllocations(Verdict& verdict, const Pool& pool, const std::optional
   const Kept* open = nullptr;
   for (const Kept& one : kept) {
     if (open && open->block.Contains(one.block)) {
-      verdict.Invalid(std::format("spec.preAllocations[{}]", *one.claim), one.block.ToString(),
-                      std::format("overlaps {}, which is kept for the claim \"{}\"",
-                                  open->block.ToString(), *open->claim));
+      verdict.Invalid(Format("spec.preAllocations[{}]", *one.claim), one.block.ToString(),
+                      Format("overlaps {}, which is kept for the claim \"{}\"",
+                             open->block.ToString(), *open->claim));
     } else {
       open = &one;
     }
@@ -105,7 +104,7 @@ std::vector<std::string> Ancestors(const Space& space, std::string_view key, std
 
 std::string ParentField(const PoolProposal& proposal) {
   if (!proposal.parent_ref.empty()) return "spec.parentRef";
-  return std::format("metadata.labels[{}]", kParentLabel);
+  return Format("metadata.labels[{}]", kParentLabel);
 }
 
 // A child shares addresses with its parent only where the parent has given out none of them, or
@@ -117,14 +116,14 @@ void CheckInsideParent(Verdict& verdict, const Pool& pool, const Cidr& range,
   if (!outer->Contains(range))
     return verdict.Invalid(
         kCidrField, pool.cidr,
-        std::format("not inside the parent pool \"{}\", {}", pool.parent, outer->ToString()));
+        Format("not inside the parent pool \"{}\", {}", pool.parent, outer->ToString()));
   if (!parent.space) return;
   const auto hold = parent.space->Overlapping(range);
   if (hold && hold->use != Use::kChild && hold->block != range)
     verdict.Invalid(
         kCidrField, pool.cidr,
-        std::format("overlaps {} of the parent pool \"{}\", which {}", hold->block.ToString(),
-                    pool.parent, hold->use == Use::kSubnet ? "a Subnet holds" : "is reserved"));
+        Format("overlaps {} of the parent pool \"{}\", which {}", hold->block.ToString(),
+               pool.parent, hold->use == Use::kSubnet ? "a Subnet holds" : "is reserved"));
 }
 
 void CheckParent(Verdict& verdict, const PoolProposal& proposal, const std::optional<Cidr>& range,
@@ -132,9 +131,9 @@ void CheckParent(Verdict& verdict, const PoolProposal& proposal, const std::opti
   const Pool& pool = proposal.pool;
   if (!proposal.parent_label.empty() && !proposal.parent_ref.empty() &&
       proposal.parent_label != proposal.parent_ref)
-    verdict.Invalid("spec.parentRef", proposal.parent_ref,
-                    std::format("the label {} names another parent, \"{}\"", kParentLabel,
-                                proposal.parent_label));
+    verdict.Invalid(
+        "spec.parentRef", proposal.parent_ref,
+        Format("the label {} names another parent, \"{}\"", kParentLabel, proposal.parent_label));
   if (pool.parent.empty()) return;
   if (pool.parent == pool.id.name)
     return verdict.Invalid(ParentField(proposal), pool.parent, "a pool cannot be its own parent");
@@ -143,13 +142,13 @@ void CheckParent(Verdict& verdict, const PoolProposal& proposal, const std::opti
   const Space::PoolState* parent = known.space->Find(KeyBeside(key, pool.parent));
   if (!parent) {
     verdict.warnings.push_back(
-        std::format("{}: there is no pool \"{}\" yet; until there is, nothing is given out",
-                    ParentField(proposal), pool.parent));
+        Format("{}: there is no pool \"{}\" yet; until there is, nothing is given out",
+               ParentField(proposal), pool.parent));
     return;
   }
   if (std::ranges::contains(Ancestors(*known.space, key, pool.parent), key))
     return verdict.Invalid(ParentField(proposal), pool.parent,
-                           std::format("a circle: the pool \"{}\" is below this one", pool.parent));
+                           Format("a circle: the pool \"{}\" is below this one", pool.parent));
   if (range) CheckInsideParent(verdict, pool, *range, *parent);
 }
 
@@ -170,8 +169,8 @@ void CheckOtherPools(Verdict& verdict, const Pool& pool, const Cidr& range, cons
     ++named;
     verdict.Invalid(
         kCidrField, pool.cidr,
-        std::format("overlaps the pool \"{}\", {}; only a parent and its child share addresses",
-                    other.pool.id.name, other_range->ToString()));
+        Format("overlaps the pool \"{}\", {}; only a parent and its child share addresses",
+               other.pool.id.name, other_range->ToString()));
   }
 }
 
@@ -192,11 +191,11 @@ Verdict CheckPool(const PoolProposal& proposal, const Knowledge& known) {
 // `5 Subnets ("a", "b", "c" and others)`
 std::string Counted(std::size_t count, std::string_view what,
                     const std::vector<std::string>& names) {
-  std::string text = std::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  std::string text = Format("{} {}{}", count, what, count == 1 ? "" : "s");
   if (names.empty()) return text;
   text += " (";
   for (std::size_t i = 0; i < names.size(); ++i)
-    text += std::format("{}\"{}\"", i > 0 ? ", " : "", names[i]);
+    text += Format("{}\"{}\"", i > 0 ? ", " : "", names[i]);
   return text + (count > names.size() ? " and others)" : ")");
 }
 
@@ -262,19 +261,18 @@ void CheckRangeChange(Verdict& verdict, const Pool& now, const Pool& before,
   if (!from->Contains(*to))
     return verdict.Invalid(
         kCidrField, now.cidr,
-        std::format("a pool's range can grow or shrink, not move: it is \"{}\"", before.cidr));
+        Format("a pool's range can grow or shrink, not move: it is \"{}\"", before.cidr));
   if (const auto users = Users(before, known, Counting::kReservationsToo))
-    verdict.Invalid(
-        kCidrField, now.cidr,
-        std::format("cannot shrink from \"{}\" while in use by {}", before.cidr, *users));
+    verdict.Invalid(kCidrField, now.cidr,
+                    Format("cannot shrink from \"{}\" while in use by {}", before.cidr, *users));
 }
 
 kube::Status InUse(const kube::Resource& resource, const Identity& id, std::string_view by) {
   return kube::Forbidden(
       kGroup, resource.plural, id.name,
-      std::format("it is in use by {}; delete these first, or let them go along with it by the "
-                  "annotation {}: \"true\"",
-                  by, kAllowDeleteAnnotation));
+      Format("it is in use by {}; delete these first, or let them go along with it by the "
+             "annotation {}: \"true\"",
+             by, kAllowDeleteAnnotation));
 }
 
 }  // namespace
@@ -311,8 +309,8 @@ Verdict JudgePoolClaimDeletion(const PoolClaim& claim, const Knowledge& known) {
   const Space::PoolState* child = known.space->Find(KeyBeside(claim.id.Key(), claim.bound_pool));
   if (!child) return verdict;
   if (const auto users = Users(child->pool, known, Counting::kLasting))
-    verdict.refusal = InUse(kPoolClaims, claim.id,
-                            std::format("{} of its pool \"{}\"", *users, claim.bound_pool));
+    verdict.refusal =
+        InUse(kPoolClaims, claim.id, Format("{} of its pool \"{}\"", *users, claim.bound_pool));
   return verdict;
 }
 

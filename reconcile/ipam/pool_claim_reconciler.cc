@@ -1,10 +1,10 @@
 #include "reconcile/ipam/pool_claim_reconciler.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
 
 #include "kube/object.h"
+#include "log/format.h"
 
 namespace berth::ipam {
 namespace {
@@ -17,8 +17,7 @@ constexpr auto kRefusedAgain = 30s;
 
 // Why the block's claim is not bound, in the words of the pool claim.
 std::string ParentReason(const Claim& block) {
-  const Json conditions =
-      block.conditions.empty() ? Json(jsoncons::json_array_arg) : Json::parse(block.conditions);
+  const Json conditions = block.conditions.empty() ? Json::Array() : Json::parse(block.conditions);
   for (const Json& condition : conditions.array_range()) {
     if (condition.get_value_or<std::string>("type", "") != "Ready") continue;
     const auto reason = condition.get_value_or<std::string>("reason", "");
@@ -52,14 +51,14 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
   const Space::PoolState* parent = context_.space.Find(parent_key);
   const bool bound = claim.phase == "Bound";
   if (!parent && !bound) {
-    std::string message = std::format("there is no SubnetPool {}", claim.parent);
+    std::string message = Format("there is no SubnetPool {}", claim.parent);
     co_return co_await Tell(
         std::move(claim),
         {.phase = "Error", .reason = "ParentNotFound", .message = std::move(message)});
   }
   if (parent && parent->rules && !bound && claim.block_size <= parent->rules->range.prefix()) {
-    std::string message = std::format("a /{} is no part of pool {}, {}", claim.block_size,
-                                      claim.parent, parent->pool.cidr);
+    std::string message = Format("a /{} is no part of pool {}, {}", claim.block_size, claim.parent,
+                                 parent->pool.cidr);
     co_return co_await Tell(
         std::move(claim),
         {.phase = "Error", .reason = "InvalidRequest", .message = std::move(message)});
@@ -73,7 +72,7 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
   }
   if (!block->Bound()) {
     std::string message =
-        std::format("SubnetClaim {} waits for a block of pool {}", block->id.name, claim.parent);
+        Format("SubnetClaim {} waits for a block of pool {}", block->id.name, claim.parent);
     co_return co_await Tell(
         std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
         kLookAgain);
@@ -85,7 +84,7 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
   const auto* held = context_.space.BindingOf(block->PoolKey(), block->cluster, owner);
   if (!child && (!held || held->claim != owner || held->subnet == 0 ||
                  held->block.ToString() != block->allocated)) {
-    std::string message = std::format("the Subnet of SubnetClaim {} is not there", block->id.name);
+    std::string message = Format("the Subnet of SubnetClaim {} is not there", block->id.name);
     co_return co_await Tell(
         std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
         kLookAgain);
@@ -94,8 +93,7 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
   if (auto made = co_await MakeChild(claim, block->allocated); !made) {
     co_return co_await Refused(std::move(claim), made.error());
   }
-  std::string message =
-      std::format("{} is SubnetPool {}", block->allocated, ChildPoolName(claim.id));
+  std::string message = Format("{} is SubnetPool {}", block->allocated, ChildPoolName(claim.id));
   co_return co_await Tell(
       std::move(claim),
       {.phase = "Bound", .reason = "Bound", .message = std::move(message), .ready = true});
@@ -190,7 +188,7 @@ async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
     co_return co_await Tell(std::move(claim),
                             {.phase = std::move(phase),
                              .reason = "Deleting",
-                             .message = std::format("SubnetPool {} has to go first", child)},
+                             .message = Format("SubnetPool {} has to go first", child)},
                             kLookAgain);
   }
   const auto no_block = co_await Gone(&kClaims, claim, ChildClaimName(claim.id));
@@ -228,9 +226,9 @@ async::Task<Step> PoolClaimReconciler::AllowDelete(PoolClaim claim) {
   const std::string name = ChildPoolName(claim.id);
   const Pool* child = context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", name));
   if (!child || child->allow_delete) co_return Step();
-  Json patch(jsoncons::json_object_arg);
-  patch["metadata"] = Json(jsoncons::json_object_arg);
-  patch["metadata"]["annotations"] = Json(jsoncons::json_object_arg);
+  Json patch;
+  patch["metadata"] = Json::Object();
+  patch["metadata"]["annotations"] = Json::Object();
   patch["metadata"]["annotations"][kAllowDeleteAnnotation] = "true";
   const auto written = co_await context_.api.Patch(kPools, claim.id.ns, name,
                                                    kube::PatchType::kMerge, patch.to_string());
@@ -267,7 +265,7 @@ async::Task<Outcome> PoolClaimReconciler::Tell(PoolClaim claim, Report report,
     co_return runtime::Requeue{again};
   }
   Json patch = PatchOf(claim.id);
-  Json& status = patch["status"] = Json(jsoncons::json_object_arg);
+  Json& status = patch["status"] = Json::Object();
   status["observedGeneration"] = claim.id.generation;
   status["phase"] = report.phase;
   status["boundPoolName"] = bound.empty() ? Json::null() : Json(bound);

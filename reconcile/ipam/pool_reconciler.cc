@@ -1,12 +1,12 @@
 #include "reconcile/ipam/pool_reconciler.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
 #include <vector>
 
 #include "kube/object.h"
 #include "kube/patch.h"
+#include "log/format.h"
 
 namespace berth::ipam {
 namespace {
@@ -22,10 +22,9 @@ std::size_t SubnetsIn(const Space::PoolState& state) {
 
 std::string WhoUses(const Space::PoolState& state) {
   const std::size_t subnets = SubnetsIn(state) + state.unplaced.size();
-  if (subnets > 0) return std::format("it waits for {} Subnets of the pool to go", subnets);
+  if (subnets > 0) return Format("it waits for {} Subnets of the pool to go", subnets);
   if (!state.children.empty()) {
-    return std::format("it waits for child pool {} to go",
-                       SplitKey(*state.children.begin()).second);
+    return Format("it waits for child pool {} to go", SplitKey(*state.children.begin()).second);
   }
   return "it waits for an allocation under way";
 }
@@ -139,8 +138,7 @@ async::Task<Step> PoolReconciler::Report(std::string key) {
   if (!state || !cached) co_return Step();
   // What changes from here on is for the next time.
   untold_.erase(key);
-  const Json before =
-      cached->status.empty() ? Json(jsoncons::json_object_arg) : Json::parse(cached->status);
+  const Json before = cached->status.empty() ? Json::Object() : Json::parse(cached->status);
   Json from = PatchOf(cached->id);
   Json to = from;
   from["status"] = before;
@@ -166,14 +164,14 @@ async::Task<Step> PoolReconciler::Report(std::string key) {
 Json PoolReconciler::StatusOf(const Space::PoolState& state, const Json& before) const {
   Json status = before;  // what others put there stays
   status["observedGeneration"] = state.pool.id.generation;
-  Json free(jsoncons::json_object_arg);
-  Json listed(jsoncons::json_object_arg);
+  Json free;
+  Json listed;
   std::size_t count = 0;
   if (state.rules) {
     for (int prefix = state.rules->range.prefix(); prefix <= state.rules->max_block; ++prefix) {
       const std::int64_t blocks = state.space->Free(prefix, true);
       free[std::to_string(prefix)] = blocks;
-      free[std::format("/{}", prefix)] = blocks;
+      free[Format("/{}", prefix)] = blocks;
     }
   }
   if (state.space) {
@@ -191,14 +189,14 @@ Json PoolReconciler::StatusOf(const Space::PoolState& state, const Json& before)
   status["freeCountBySize"] = std::move(free);
   const bool truncated = listed.size() < count;
   status["allocatedCIDRs"] = std::move(listed);
-  status["conditions"] = ConditionsOf(
-      state, before.get_value_or<Json>("conditions", Json(jsoncons::json_array_arg)), truncated);
+  status["conditions"] =
+      ConditionsOf(state, before.get_value_or<Json>("conditions", Json::Array()), truncated);
   return status;
 }
 
 Json PoolReconciler::ConditionsOf(const Space::PoolState& state, const Json& before,
                                   bool truncated) const {
-  Json conditions = before.is_array() ? before : Json(jsoncons::json_array_arg);
+  Json conditions = before.is_array() ? before : Json::Array();
   const auto now = context_.executor.WallNow();
   const auto generation = state.pool.id.generation;
   kube::Condition ready{.type = "Ready",
@@ -222,9 +220,9 @@ Json PoolReconciler::ConditionsOf(const Space::PoolState& state, const Json& bef
         {.type = "ListTruncated",
          .status = truncated ? kube::ConditionStatus::kTrue : kube::ConditionStatus::kFalse,
          .reason = truncated ? "TooMany" : "Complete",
-         .message = truncated ? std::format("allocatedCIDRs shows the first {} blocks; the Subnets "
-                                            "of the pool are all of them",
-                                            kMostListed)
+         .message = truncated ? Format("allocatedCIDRs shows the first {} blocks; the Subnets "
+                                       "of the pool are all of them",
+                                       kMostListed)
                               : "allocatedCIDRs shows all blocks",
          .observed_generation = generation},
         now);

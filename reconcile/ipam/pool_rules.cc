@@ -1,8 +1,9 @@
 #include "reconcile/ipam/pool_rules.h"
 
 #include <algorithm>
-#include <format>
 #include <utility>
+
+#include "log/format.h"
 
 namespace berth::ipam {
 namespace {
@@ -37,7 +38,7 @@ std::expected<Address, std::string> ParseAddress(std::string_view text, Family& 
 }
 
 std::string Field(std::string_view field, std::string_view why) {
-  return std::format("{}: {}", field, why);
+  return Format("{}: {}", field, why);
 }
 
 std::expected<void, std::string> AddExclusions(const Pool& pool, PoolRules& rules) {
@@ -104,8 +105,7 @@ std::expected<PoolRules, std::string> RulesOf(const Pool& pool) {
     return std::unexpected(Field("spec.maxBlockSize", "longer than an address"));
   }
   if (rules.max_block < rules.min_block) {
-    return std::unexpected(
-        Field("spec.maxBlockSize", std::format("shorter than /{}", rules.min_block)));
+    return std::unexpected(Field("spec.maxBlockSize", Format("shorter than /{}", rules.min_block)));
   }
   rules.default_block =
       std::clamp(pool.default_block.value_or(usual), rules.min_block, rules.max_block);

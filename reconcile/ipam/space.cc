@@ -1,9 +1,10 @@
 #include "reconcile/ipam/space.h"
 
 #include <algorithm>
-#include <format>
 #include <tuple>
 #include <utility>
+
+#include "log/format.h"
 
 namespace berth::ipam {
 namespace {
@@ -243,19 +244,19 @@ std::optional<PoolProblem> Space::ParentProblem(const std::string& key, const Po
   if (state.pool.parent.empty()) return std::nullopt;
   const std::string& name = state.pool.parent;
   const PoolState* parent = Find(KeyBeside(key, name));
-  if (!parent) return PoolProblem{"ParentNotFound", std::format("there is no SubnetPool {}", name)};
+  if (!parent) return PoolProblem{"ParentNotFound", Format("there is no SubnetPool {}", name)};
   if (IsAncestor(key, key)) {
     return PoolProblem{"InvalidSpec", "the pool is its own ancestor"};
   }
   if (!parent->rules || !parent->rules->range.Contains(range)) {
-    return PoolProblem{"OutsideParent", std::format("{} is not inside its parent {}, {}",
-                                                    state.pool.cidr, name, parent->pool.cidr)};
+    return PoolProblem{"OutsideParent", Format("{} is not inside its parent {}, {}",
+                                               state.pool.cidr, name, parent->pool.cidr)};
   }
   // The block is the child's own, or a Subnet of the parent's stands for it.
   if (parent->space->At(range)) return std::nullopt;
   if (const auto other = parent->space->Overlapping(range)) {
-    return PoolProblem{kPoolOverlap, std::format("{} overlaps {}, which is in use in its parent {}",
-                                                 state.pool.cidr, other->block.ToString(), name)};
+    return PoolProblem{kPoolOverlap, Format("{} overlaps {}, which is in use in its parent {}",
+                                            state.pool.cidr, other->block.ToString(), name)};
   }
   return std::nullopt;
 }
@@ -277,8 +278,8 @@ std::optional<PoolProblem> Space::ProblemOf(const std::string& key, const PoolSt
     const bool younger = rival.pool.id.created > state.pool.id.created;
     if (younger && !HasBlocks(rival)) continue;
     if (IsAncestor(other->first, key) || IsAncestor(key, other->first)) continue;
-    return PoolProblem{kPoolOverlap, std::format("{} overlaps pool {}, {}", state.pool.cidr,
-                                                 rival.pool.id.name, rival.pool.cidr)};
+    return PoolProblem{kPoolOverlap, Format("{} overlaps pool {}, {}", state.pool.cidr,
+                                            rival.pool.id.name, rival.pool.cidr)};
   }
   return std::nullopt;
 }
@@ -502,21 +503,21 @@ void Space::Changed(const std::string& pool, PoolState& state) {
 Space::Placement Space::PlacementOf(const Subnet& subnet) const {
   using enum SubnetPhase;
   const PoolState* state = Find(subnet.PoolKey());
-  if (!state) return {kPending, std::format("there is no SubnetPool {}", subnet.pool)};
+  if (!state) return {kPending, Format("there is no SubnetPool {}", subnet.pool)};
   if (!subnet.cidr) return {kFailed, "spec.cidr is not a canonical CIDR"};
-  if (!state->space) return {kPending, std::format("SubnetPool {} is not valid", subnet.pool)};
+  if (!state->space) return {kPending, Format("SubnetPool {} is not valid", subnet.pool)};
   const auto own = state->space->At(*subnet.cidr);
   if (own && own->use == Use::kSubnet && own->owner == Fingerprint(subnet.id.uid)) {
     return {kAllocated, ""};
   }
   const std::string block = subnet.cidr->ToString();
   if (!state->space->rules().range.Contains(*subnet.cidr)) {
-    return {kFailed, std::format("{} is not inside SubnetPool {}, {}", block, subnet.pool,
-                                 state->pool.cidr)};
+    return {kFailed,
+            Format("{} is not inside SubnetPool {}, {}", block, subnet.pool, state->pool.cidr)};
   }
   const auto other = state->space->Overlapping(*subnet.cidr);
-  return {kFailed, std::format("{} overlaps {}, which is in use", block,
-                               other ? other->block.ToString() : "another block")};
+  return {kFailed, Format("{} overlaps {}, which is in use", block,
+                          other ? other->block.ToString() : "another block")};
 }
 
 }  // namespace berth::ipam

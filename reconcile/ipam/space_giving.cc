@@ -1,19 +1,19 @@
 // What a Space gives out: assignments and reservations.
-#include <format>
 #include <utility>
 
+#include "log/format.h"
 #include "reconcile/ipam/space.h"
 
 namespace berth::ipam {
 namespace {
 
 Denial NotReady(const Space::PoolState& state) {
-  return {"PoolNotReady", std::format("pool {} gives out no blocks: {}", state.pool.id.name,
-                                      state.problem ? state.problem->message : "")};
+  return {"PoolNotReady", Format("pool {} gives out no blocks: {}", state.pool.id.name,
+                                 state.problem ? state.problem->message : "")};
 }
 
 Denial NotFound(const std::string& pool) {
-  return {"PoolNotFound", std::format("there is no SubnetPool {}", SplitKey(pool).second)};
+  return {"PoolNotFound", Format("there is no SubnetPool {}", SplitKey(pool).second)};
 }
 
 }  // namespace
@@ -29,8 +29,8 @@ std::optional<Denial> Space::ClusterDenial(const std::string& pool, const Wish& 
   const Binding* binding = BindingOf(pool, wish.cluster, wish.owner);
   if (!binding || binding->claim == wish.owner) return std::nullopt;
   return Denial{"ClusterIDConflict",
-                std::format("cluster {} holds {} in this pool already, for another claim",
-                            wish.cluster, binding->block.ToString())};
+                Format("cluster {} holds {} in this pool already, for another claim", wish.cluster,
+                       binding->block.ToString())};
 }
 
 // The block that the wish can only be fulfilled with.
@@ -50,27 +50,25 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
   switch (refusal) {
     case Refusal::kExhausted: {
       const auto largest = state.space->LargestFree();
-      return {"PoolExhausted",
-              std::format("pool {} is exhausted: it has no free /{}; {}", name,
-                          wish.size.value_or(rules.default_block),
-                          largest ? std::format("its largest free block is a /{}", *largest)
-                                  : "all of it is in use")};
+      return {"PoolExhausted", Format("pool {} is exhausted: it has no free /{}; {}", name,
+                                      wish.size.value_or(rules.default_block),
+                                      largest ? Format("its largest free block is a /{}", *largest)
+                                              : "all of it is in use")};
     }
     case Refusal::kSize:
       return {"InvalidRequest",
-              std::format("pool {} gives out blocks from /{} to /{}, not /{}", name,
-                          rules.min_block, rules.max_block,
-                          exact ? exact->prefix() : wish.size.value_or(rules.default_block))};
+              Format("pool {} gives out blocks from /{} to /{}, not /{}", name, rules.min_block,
+                     rules.max_block,
+                     exact ? exact->prefix() : wish.size.value_or(rules.default_block))};
     case Refusal::kOutside:
       return {"InvalidRequest",
-              std::format("{} is not inside pool {}, {}", block, name, state.pool.cidr)};
+              Format("{} is not inside pool {}, {}", block, name, state.pool.cidr)};
     case Refusal::kExcluded:
-      return {"RequestedCIDRTaken", std::format("{} is excluded in pool {}", block, name)};
+      return {"RequestedCIDRTaken", Format("{} is excluded in pool {}", block, name)};
     default: {
       const auto other = exact ? state.space->Overlapping(*exact) : std::nullopt;
-      return {"RequestedCIDRTaken",
-              std::format("{} is not free in pool {}: {} is in use", block, name,
-                          other ? other->block.ToString() : "a part of it")};
+      return {"RequestedCIDRTaken", Format("{} is not free in pool {}: {} is in use", block, name,
+                                           other ? other->block.ToString() : "a part of it")};
     }
   }
 }

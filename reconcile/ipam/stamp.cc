@@ -5,7 +5,8 @@
 
 #include <array>
 #include <charconv>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::ipam {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 std::string Sign(const Stamp& stamp, std::string_view key, std::string_view ns,
                  std::string_view name, std::string_view pool) {
   const std::string text =
-      std::format("{}\n{}\n{}\n{}\n{:x}", ns, name, pool, stamp.block.ToString(), stamp.token);
+      Format("{}\n{}\n{}\n{}\n{:x}", ns, name, pool, stamp.block.ToString(), stamp.token);
   std::array<unsigned char, 32> mac{};
   unsigned size = 0;
   HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
@@ -36,8 +37,8 @@ bool Same(std::string_view left, std::string_view right) {
 
 std::string WriteStamp(const Stamp& stamp, std::string_view key, std::string_view ns,
                        std::string_view name, std::string_view pool) {
-  return std::format("{} {:x} {}", stamp.block.ToString(), stamp.token,
-                     Sign(stamp, key, ns, name, pool));
+  return Format("{} {:x} {}", stamp.block.ToString(), stamp.token,
+                Sign(stamp, key, ns, name, pool));
 }
 
 std::optional<Stamp> ReadStamp(std::string_view text, std::string_view key, std::string_view ns,

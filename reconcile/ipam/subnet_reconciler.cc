@@ -1,10 +1,9 @@
 #include "reconcile/ipam/subnet_reconciler.h"
 
-#include <format>
 #include <utility>
 
 #include "kube/object.h"
-#include "kube/timestamp.h"
+#include "log/timestamp.h"
 
 namespace berth::ipam {
 namespace {
@@ -17,9 +16,13 @@ constexpr auto kUnseenFor = 30s;
 }  // namespace
 
 async::Duration SubnetReconciler::Made(const Subnet& subnet) {
-  const auto due = context_.executor.Now() + kUnseenFor;
-  unseen_.insert_or_assign(subnet.id.Key(), Unseen{subnet, due});
-  return kUnseenFor;
+  // The watch is past this version and the cache does not have the Subnet: it was deleted before
+  // the answer that tells of it arrived. No event will tell again, so the API server is asked now.
+  const bool passed =
+      !runtime::IsOlder(context_.caches.subnets.status().version, subnet.id.version);
+  const async::Duration wait = passed ? async::Duration::zero() : kUnseenFor;
+  unseen_.insert_or_assign(subnet.id.Key(), Unseen{subnet, context_.executor.Now() + wait});
+  return wait;
 }
 
 void SubnetReconciler::Seen(const Subnet& subnet) {
@@ -122,11 +125,11 @@ async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
     co_return Step();
   }
   Json patch = PatchOf(subnet.id);
-  Json& status = patch["status"] = Json(jsoncons::json_object_arg);
+  Json& status = patch["status"] = Json::Object();
   status["phase"] = Name(placement.phase);
   status["message"] = placement.message.empty() ? Json::null() : Json(placement.message);
   if (allocated && !subnet.has_allocated_at) {
-    status["allocatedAt"] = kube::FormatTime(context_.executor.WallNow());
+    status["allocatedAt"] = FormatTime(context_.executor.WallNow());
   }
   const auto written =
       co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name, kube::PatchType::kMerge,

@@ -202,6 +202,9 @@ void System::Parts::ListenToPools() {
              space.PutPool(now);
              if (before.id.generation != now.id.generation || before.parent != now.parent) {
                Requeue(key, Metrics::Trigger::kUpdate);
+             } else if (work && before.status != now.status) {
+               // A write that was given up may be carried out later: the status is compared again.
+               work->pools.Add(key);
              }
              tell_claim(key, now);
            },

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <format>
 #include <memory>
 #include <optional>
 #include <set>
@@ -11,8 +10,9 @@
 #include <vector>
 
 #include "async/test_executor.h"
-#include "kube/json.h"
+#include "json/json.h"
 #include "kube/memory/local_transport.h"
+#include "log/format.h"
 #include "reconcile/test_crds.h"
 
 namespace berth::ipam {
@@ -46,7 +46,7 @@ class SystemTest : public testing::Test {
   void BootThrough(kube::Transport& transport) {
     replica_.reset();
     ++life_;
-    replica_ = std::make_unique<Replica>(executor_, transport, std::format("life {}", life_));
+    replica_ = std::make_unique<Replica>(executor_, transport, Format("life {}", life_));
     system_ = &replica_->system;
     for (int i = 0; i < 60 && !system_->leading(); ++i) executor_.Advance(1s);
     ASSERT_TRUE(system_->leading());
@@ -74,27 +74,27 @@ class SystemTest : public testing::Test {
                                : kind == "SubnetClaim" ? "subnetclaims"
                                                        : "subnetpoolclaims";
     const auto made = Send(kube::Method::kPost, Path(plural),
-                           std::format(R"({{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"
-                                       R"("metadata":{{"name":"{}"{}}},"spec":{{{}}}}})",
-                                       kind, name, metadata, spec));
+                           Format(R"({{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"
+                                  R"("metadata":{{"name":"{}"{}}},"spec":{{{}}}}})",
+                                  kind, name, metadata, spec));
     ASSERT_EQ(made.code, 201) << made.body;
   }
   void Pool(const std::string& name, const std::string& cidr, const std::string& more = "") {
-    Create("SubnetPool", name, std::format(R"("cidr":"{}"{})", cidr, more));
+    Create("SubnetPool", name, Format(R"("cidr":"{}"{})", cidr, more));
   }
   void Claim(const std::string& name, const std::string& pool, int size,
              const std::string& cluster = "") {
     Create("SubnetClaim", name,
-           std::format(R"("poolRef":"{}","clusterID":"{}","blockSize":{})", pool,
-                       cluster.empty() ? name : cluster, size));
+           Format(R"("poolRef":"{}","clusterID":"{}","blockSize":{})", pool,
+                  cluster.empty() ? name : cluster, size));
   }
   // As a leader makes it that tells nobody any more.
   void SubnetFor(const std::string& claim, const std::string& pool, const std::string& cidr) {
     Create("Subnet", SubnetName(pool, *Cidr::Parse(cidr)),
-           std::format(R"("poolRef":"{}","cidr":"{}","clusterID":"{}",)"
-                       R"("claimRef":{{"name":"{}","uid":"{}"}})",
-                       pool, cidr, claim, claim,
-                       Get("subnetclaims", claim)["metadata"]["uid"].as<std::string>()));
+           Format(R"("poolRef":"{}","cidr":"{}","clusterID":"{}",)"
+                  R"("claimRef":{{"name":"{}","uid":"{}"}})",
+                  pool, cidr, claim, claim,
+                  Get("subnetclaims", claim)["metadata"]["uid"].as<std::string>()));
   }
   void Delete(const std::string& plural, const std::string& name) {
     const auto deleted = Send(kube::Method::kDelete, Path(plural, name));
@@ -116,7 +116,7 @@ class SystemTest : public testing::Test {
     return items;
   }
   Json Status(const std::string& plural, const std::string& name) {
-    return Get(plural, name).get_value_or<Json>("status", Json(jsoncons::json_object_arg));
+    return Get(plural, name).get_value_or<Json>("status", Json::Object());
   }
   std::string Phase(const std::string& claim) {
     return Status("subnetclaims", claim).get_value_or<std::string>("phase", "");
@@ -128,7 +128,7 @@ class SystemTest : public testing::Test {
                      const std::string& type = "Ready") {
     const Json status = Status(plural, name);
     for (const Json& condition :
-         status.get_value_or<Json>("conditions", Json(jsoncons::json_array_arg)).array_range()) {
+         status.get_value_or<Json>("conditions", Json::Array()).array_range()) {
       if (condition["type"].as<std::string>() == type) return condition["reason"].as<std::string>();
     }
     return "";
@@ -265,7 +265,7 @@ TEST_F(SystemTest, FlawSevenFiguresFollowRealSizes) {
 
 TEST_F(SystemTest, FlawEightMoreThanAThousandSubnetsCount) {
   Pool("p", "10.0.0.0/16");
-  for (int i = 0; i < 1100; ++i) Claim(std::format("c{}", i), "p", 28);
+  for (int i = 0; i < 1100; ++i) Claim(Format("c{}", i), "p", 28);
   EXPECT_EQ(PoolStatus("p")["allocatedCount"], 1100);
   Boot();
   EXPECT_EQ(PoolStatus("p")["allocatedCount"], 1100);
@@ -307,7 +307,7 @@ TEST_F(SystemTest, FlawTenAFailedSubnetRecovers) {
 
 TEST_F(SystemTest, FlawElevenTheListOfBlocksIsBounded) {
   Pool("p", "10.0.0.0/16");
-  for (int i = 0; i < 300; ++i) Claim(std::format("c{}", i), "p", 28);
+  for (int i = 0; i < 300; ++i) Claim(Format("c{}", i), "p", 28);
   const Json status = PoolStatus("p");
   EXPECT_EQ(status["allocatedCIDRs"].size(), 256u);
   EXPECT_EQ(status["allocatedCount"], 300);
@@ -408,9 +408,9 @@ TEST_F(SystemTest, NothingIsWrittenWhenNothingChanged) {
 
 TEST_F(SystemTest, ARestartInTheMiddleFindsEverythingAgain) {
   Pool("p", "10.0.0.0/24");
-  for (int i = 0; i < 4; ++i) Claim(std::format("a{}", i), "p", 28);
+  for (int i = 0; i < 4; ++i) Claim(Format("a{}", i), "p", 28);
   Boot();
-  for (int i = 0; i < 4; ++i) Claim(std::format("b{}", i), "p", 28);
+  for (int i = 0; i < 4; ++i) Claim(Format("b{}", i), "p", 28);
   std::vector<std::string> blocks;
   for (const Json& subnet : List("subnets"))
     blocks.push_back(subnet["spec"]["cidr"].as<std::string>());
@@ -471,15 +471,16 @@ TEST_F(SystemTest, AFirstStateThatWasAskedForBeforeTheElectionIsNotEnough) {
   EXPECT_EQ(Allocated("after"), "10.0.0.8/29");
 }
 
-// Keeps the first request for a Subnet on its way: its sender hears nothing, and it arrives when
-// the test says so.
+// Keeps the first request of its kind, for a Subnet unless said otherwise, on its way: its sender
+// hears nothing, and it arrives when the test says so.
 class LateTransport : public kube::Transport {
  public:
-  LateTransport(async::Executor& executor, kube::Transport& inner)
-      : executor_(executor), inner_(inner) {}
+  LateTransport(async::Executor& executor, kube::Transport& inner,
+                kube::Method method = kube::Method::kPost, std::string path = "/subnets?")
+      : executor_(executor), inner_(inner), method_(method), path_(std::move(path)) {}
 
   async::Handle Send(kube::Request request, Done done) override {
-    if (late_ || request.method != kube::Method::kPost || !request.path.contains("/subnets?")) {
+    if (late_ || request.method != method_ || !request.path.contains(path_)) {
       return inner_.Send(std::move(request), std::move(done));
     }
     late_ = std::move(request);
@@ -497,6 +498,8 @@ class LateTransport : public kube::Transport {
  private:
   async::Executor& executor_;
   kube::Transport& inner_;
+  const kube::Method method_;
+  const std::string path_;
   std::optional<kube::Request> late_;
   async::Handle arrived_;
 };
@@ -664,6 +667,63 @@ TEST_F(SystemTest, ABlockWhoseSubnetMayReturnIsNotGivenToOthersWhenItsPoolIsMade
   EXPECT_EQ(Allocated("third"), "10.0.0.0/29");
 }
 
+// Keeps the answer to the first read of a Subnet until it is let go.
+class LateAnswer : public kube::Transport {
+ public:
+  explicit LateAnswer(kube::Transport& inner) : inner_(inner) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    if (asked_ || request.method != kube::Method::kGet || !request.path.contains("/subnets/")) {
+      return inner_.Send(std::move(request), std::move(done));
+    }
+    asked_ = true;
+    return inner_.Send(std::move(request), [this, done = std::move(done)](auto answer) {
+      let_go_ = [done, answer = std::move(answer)] { done(answer); };
+    });
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    return inner_.Watch(std::move(request), std::move(stream));
+  }
+  bool asked() const { return asked_; }
+  void LetGo() { let_go_(); }
+
+ private:
+  kube::Transport& inner_;
+  bool asked_ = false;
+  std::function<void()> let_go_;
+};
+
+TEST_F(SystemTest, ASubnetThatWentWhileItWasReadIsNotCounted) {
+  LateAnswer late(transport_);
+  BootThrough(late);
+  Pool("p", "10.0.0.0/16");
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":20)");
+  ASSERT_EQ(PoolStatus("p")["allocatedCount"], 1);
+  Delete("subnetpoolclaims", "pc");
+  for (int i = 0; i < 90 && !late.asked(); ++i) executor_.Advance(1s);
+  ASSERT_TRUE(late.asked());
+  executor_.Advance(1s);
+  ASSERT_THAT(List("subnets"), testing::IsEmpty());
+  late.LetGo();
+  EXPECT_EQ(PoolStatus("p")["allocatedCount"], 0);
+}
+
+TEST_F(SystemTest, APoolStatusThatArrivesLateIsCorrected) {
+  Pool("p", "10.0.0.0/16");
+  ASSERT_EQ(PoolStatus("p")["allocatedCount"], 0);
+  LateTransport late(executor_, transport_, kube::Method::kPatch, "/subnetpools/p/status");
+  BootThrough(late);
+  Claim("c", "p", 24);
+  Delete("subnetclaims", "c");
+  ASSERT_EQ(PoolStatus("p")["allocatedCount"], 0);
+  const Json before = Get("subnetpools", "p");
+  late.Arrive();
+  EXPECT_EQ(PoolStatus("p")["allocatedCount"], 0);
+  EXPECT_NE(Get("subnetpools", "p")["metadata"]["resourceVersion"],
+            before["metadata"]["resourceVersion"])
+      << "the late write was refused";
+}
+
 TEST_F(SystemTest, ASubnetThatFindsNoRoomInThePoolItWaitedForFails) {
   Create("Subnet", "a", R"("poolRef":"p","cidr":"10.0.0.0/30","clusterID":"a")");
   Create("Subnet", "b", R"("poolRef":"p","cidr":"10.0.0.0/30","clusterID":"b")");
@@ -701,7 +761,7 @@ TEST_F(SystemTest, AStampedBlockIsTheClaims) {
   Claim("other", "p", 26);
   EXPECT_EQ(Allocated("other"), "10.0.0.64/26");
   Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","blockSize":26)",
-         std::format(R"(,"annotations":{{"ipam.plexaubnet.io/allocation":"{}"}})", *stamp));
+         Format(R"(,"annotations":{{"ipam.plexaubnet.io/allocation":"{}"}})", *stamp));
   EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
   EXPECT_FALSE(Get("subnetclaims", "c")["metadata"].contains("annotations"));
 }

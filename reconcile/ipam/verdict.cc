@@ -1,7 +1,8 @@
 #include "reconcile/ipam/verdict.h"
 
 #include <algorithm>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::ipam {
 namespace {
@@ -30,11 +31,11 @@ std::optional<Cidr> CheckCidr(Verdict& verdict, const std::string& field, std::s
   const std::string canonical = parsed->Canonical().ToString();
   if (!parsed->IsCanonical()) {
     verdict.Invalid(field, text,
-                    std::format("host bits are set; the canonical form is \"{}\"", canonical));
+                    Format("host bits are set; the canonical form is \"{}\"", canonical));
     return std::nullopt;
   }
   if (canonical != text) {
-    verdict.Invalid(field, text, std::format("not in canonical form, which is \"{}\"", canonical));
+    verdict.Invalid(field, text, Format("not in canonical form, which is \"{}\"", canonical));
     return std::nullopt;
   }
   return *parsed;

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::runtime {
 namespace {
@@ -69,9 +70,8 @@ Identity Identity::From(kube::JsonView object, std::string_view our_finalizer) {
 }
 
 kube::ObjectReference Identity::Reference(const kube::Resource& resource) const {
-  return {.api_version = resource.group.empty()
-                             ? std::string(resource.version)
-                             : std::format("{}/{}", resource.group, resource.version),
+  return {.api_version = resource.group.empty() ? std::string(resource.version)
+                                                : Format("{}/{}", resource.group, resource.version),
           .kind = std::string(resource.kind),
           .ns = ns,
           .name = name,
@@ -79,14 +79,14 @@ kube::ObjectReference Identity::Reference(const kube::Resource& resource) const 
 }
 
 Json PatchOf(const Identity& id) {
-  Json patch(jsoncons::json_object_arg);
-  patch["metadata"] = Json(jsoncons::json_object_arg);
+  Json patch;
+  patch["metadata"] = Json::Object();
   patch["metadata"]["resourceVersion"] = id.version;
   return patch;
 }
 
 Json FinalizersOf(const Identity& id, std::string_view ours) {
-  Json list(jsoncons::json_array_arg);
+  Json list = Json::Array();
   for (const std::string& finalizer : id.other_finalizers) list.push_back(finalizer);
   if (!ours.empty()) list.push_back(ours);
   return list;

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "json/json.h"
 #include "kube/api.h"
 #include "kube/events.h"
-#include "kube/json.h"
 #include "kube/json_view.h"
 
 namespace berth::runtime {

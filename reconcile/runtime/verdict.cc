@@ -1,56 +1,55 @@
 #include "reconcile/runtime/verdict.h"
 
 #include <algorithm>
-#include <format>
+
+#include "log/format.h"
 
 namespace berth::runtime {
 
 void Verdict::Required(std::string field, std::string_view what) {
-  causes.push_back(
-      {"FieldValueRequired", std::format("Required value: {}", what), std::move(field)});
+  causes.push_back({"FieldValueRequired", Format("Required value: {}", what), std::move(field)});
 }
 
 void Verdict::Invalid(std::string field, std::string_view value, std::string_view why) {
-  causes.push_back({"FieldValueInvalid", std::format("Invalid value: \"{}\": {}", value, why),
-                    std::move(field)});
+  causes.push_back(
+      {"FieldValueInvalid", Format("Invalid value: \"{}\": {}", value, why), std::move(field)});
 }
 
 void Verdict::Invalid(std::string field, std::int64_t value, std::string_view why) {
   causes.push_back(
-      {"FieldValueInvalid", std::format("Invalid value: {}: {}", value, why), std::move(field)});
+      {"FieldValueInvalid", Format("Invalid value: {}: {}", value, why), std::move(field)});
 }
 
 void Verdict::NotSupported(std::string field, std::string_view value, std::string_view supported) {
-  causes.push_back(
-      {"FieldValueNotSupported",
-       std::format("Unsupported value: \"{}\": supported values: {}", value, supported),
-       std::move(field)});
+  causes.push_back({"FieldValueNotSupported",
+                    Format("Unsupported value: \"{}\": supported values: {}", value, supported),
+                    std::move(field)});
 }
 
 void Verdict::Forbidden(std::string field, std::string_view why) {
-  causes.push_back({"FieldValueForbidden", std::format("Forbidden: {}", why), std::move(field)});
+  causes.push_back({"FieldValueForbidden", Format("Forbidden: {}", why), std::move(field)});
 }
 
 void Verdict::Duplicate(std::string field, std::string_view value, std::string_view of) {
-  causes.push_back({"FieldValueDuplicate", std::format("Duplicate value: \"{}\": {}", value, of),
-                    std::move(field)});
+  causes.push_back(
+      {"FieldValueDuplicate", Format("Duplicate value: \"{}\": {}", value, of), std::move(field)});
 }
 
 void Verdict::TooLong(std::string field, std::size_t most) {
   causes.push_back({"FieldValueTooLong",
-                    std::format("Too long: may not be more than {} characters", most),
+                    Format("Too long: may not be more than {} characters", most),
                     std::move(field)});
 }
 
 void Verdict::TooMany(std::string field, std::size_t count, std::size_t most) {
   causes.push_back({"FieldValueTooMany",
-                    std::format("Too many: {}: must have at most {} items", count, most),
+                    Format("Too many: {}: must have at most {} items", count, most),
                     std::move(field)});
 }
 
 void Verdict::Immutable(std::string field, std::string_view before, std::string_view now) {
   if (before == now) return;
-  Invalid(std::move(field), now, std::format("field is immutable; it is \"{}\"", before));
+  Invalid(std::move(field), now, Format("field is immutable; it is \"{}\"", before));
 }
 
 void Verdict::Immutable(std::string field, std::optional<int> before, std::optional<int> now) {
@@ -58,7 +57,7 @@ void Verdict::Immutable(std::string field, std::optional<int> before, std::optio
   const auto text = [](std::optional<int> size) { return size ? std::to_string(*size) : "null"; };
   causes.push_back(
       {"FieldValueInvalid",
-       std::format("Invalid value: {}: field is immutable; it is {}", text(now), text(before)),
+       Format("Invalid value: {}: field is immutable; it is {}", text(now), text(before)),
        std::move(field)});
 }
 
@@ -67,7 +66,7 @@ void Verdict::Ratchet(const Verdict& before) {
     const bool old = std::ranges::any_of(before.causes, [&](const kube::StatusCause& one) {
       return one.field == cause.field && one.message == cause.message;
     });
-    if (old) warnings.push_back(std::format("{}: {}", cause.field, cause.message));
+    if (old) warnings.push_back(Format("{}: {}", cause.field, cause.message));
     return old;
   });
 }

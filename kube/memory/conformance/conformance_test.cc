@@ -6,6 +6,7 @@
 #include "kube/memory/conformance/normalizer.h"
 #include "kube/memory/conformance/scenario.h"
 #include "kube/memory/conformance/under_test.h"
+#include "log/format.h"
 
 namespace berth::kube::memory::conformance {
 namespace {
@@ -80,7 +81,7 @@ class Play {
     // Normalised even where it is not shown, for the placeholders.
     std::string body = normalizer_.Normalize(response.body);
     while (body.ends_with('\n')) body.pop_back();
-    Write(std::format("{} {}", response.code, body));
+    Write(Format("{} {}", response.code, body));
   }
   void Write(std::string line) {
     while (line.ends_with('\n')) line.pop_back();

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <algorithm>
-#include <format>
 #include <map>
 #include <regex>
 #include <string>
 #include <vector>
 
 #include "kube/memory/value.h"
+#include "log/format.h"
 
 // For tests only: answers with placeholders in the place of what differs from run to run, and
 // requests with what the placeholders stand for. README.md says what is replaced and why.
@@ -23,7 +23,7 @@ class Normalizer {
     if (!value || !value->is_object()) return ReplaceAll(body, ns_, "<ns>");
     NoteServerVersion(*value);
     Walk(*value, "");
-    std::string text = Encode(*value);
+    std::string text = value->to_string();
     return ReplaceAll(std::move(text), ns_, "<ns>");
   }
 
@@ -88,10 +88,9 @@ class Normalizer {
     const Value* causes = Find(object, "causes");
     if (!causes || !causes->is_array()) return;
     std::vector<Value> sorted(causes->array_range().begin(), causes->array_range().end());
-    std::ranges::sort(sorted, {}, [](const Value& cause) { return Encode(cause); });
+    std::ranges::sort(sorted, {}, [](const Value& cause) { return cause.to_string(); });
     sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());
-    object.insert_or_assign("causes",
-                            Value(jsoncons::json_array_arg, sorted.begin(), sorted.end()));
+    object.insert_or_assign("causes", Value::Array(std::move(sorted)));
   }
 
   void HideSuffix(Value& object) {
@@ -155,7 +154,7 @@ class Normalizer {
     return found->second;
   }
   std::string New(const std::string& kind, const std::string& value) {
-    std::string placeholder = std::format("<{}:{}>", kind, ++counts_[kind]);
+    std::string placeholder = Format("<{}:{}>", kind, ++counts_[kind]);
     values_[placeholder] = value;
     return placeholder;
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <format>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "kube/transport.h"
+#include "log/format.h"
 
 // For tests only: the scenario files. See README.md for their form.
 namespace berth::kube::memory::conformance {
@@ -108,7 +108,7 @@ class ScenarioReader {
     } else if (word == "apply") {
       request.content_type = "application/apply-patch+yaml";
     } else if (word == "json" || word == "merge" || word == "strategic-merge") {
-      request.content_type = std::format("application/{}-patch+json", word);
+      request.content_type = Format("application/{}-patch+json", word);
     } else if (word.starts_with("accept=")) {
       request.accept = word.substr(7);
     } else {

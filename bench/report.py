@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Writes docs/performance.md from docs/performance.json, which is what `./scripts/bench --json` printed.
+
+    bench/report.py           writes the document
+    bench/report.py --check   fails when the document is not what the JSON and the template give
+
+The text is bench/performance.md.in. {{NAME.METRIC}} there is Berth's figure, {{NAME.METRIC.peer}} the peer's and
+{{NAME.METRIC.ratio}} the one over the other; :% makes per cent of it and :us microseconds of nanoseconds. {{facts}} says where and when they were measured.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TEMPLATE = ROOT / "bench" / "performance.md.in"
+JSON = ROOT / "docs" / "performance.json"
+DOCUMENT = ROOT / "docs" / "performance.md"
+UNKNOWN = "–"  # There was no peer, or a quick run does not measure it.
+# Folders whose change makes a benchmark's figures old, beside its own.
+SOURCES = {"webhook": ["async", "handlers", "http", "kube", "reconcile", "server"], "watch": ["handlers", "server"], "queue": ["reconcile/runtime"],
+           "informer": ["async", "http", "kube"], "allocator": ["reconcile/ipam"], "restart": ["async", "http", "kube", "reconcile", "server"],
+           "eip": ["async", "cloud", "http", "kube", "reconcile", "server"]}
+
+
+class ReportError(Exception):
+    """The document cannot be written from this."""
+
+
+def figure(number):
+    """With three digits that count, and no more."""
+    if number is None:
+        return UNKNOWN
+    if abs(number) >= 1_000_000:
+        return f"{number / 1e6:.3g} M"
+    if abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.3g}"
+
+
+def ratio(number):
+    if number is None:
+        return UNKNOWN
+    return f"{number:.0f}×" if number >= 100 else f"{number:.1f}×" if number >= 1.95 else f"{number:.2f}×"
+
+
+class Figures:
+    def __init__(self, reports):
+        self._rows = {(report["name"], row["metric"]): row for report in reports for row in report["results"]}
+        self._quick = any(report["quick"] for report in reports)
+        self.used = set()
+
+    def text(self, place):
+        match = re.fullmatch(r"(\w+)\.(\w+?)(?:\.(peer|ratio))?(?::(%|us))?", place)
+        if not match:
+            raise ReportError(f"{{{{{place}}}}} is not a figure")
+        name, metric, field, form = match.groups()
+        row = self._rows.get((name, metric))
+        if row is None:
+            if self._quick:
+                return UNKNOWN
+            raise ReportError(f"the JSON has no {metric} of {name}")
+        number = row[field or "value"]
+        if form == "us":  # of nanoseconds
+            return figure(number and number / 1000)
+        if form:
+            return f"{number:.1%}".replace("%", " %")
+        return ratio(number) if field == "ratio" else figure(number)
+
+
+def one(reports, key):
+    values = {json.dumps(report.get(key)) for report in reports}
+    if len(values) != 1:
+        raise ReportError(f"the benchmarks differ in {key}: run all of them in one go, ./scripts/bench --json")
+    return json.loads(values.pop())
+
+
+def facts(reports):
+    machine, commit = one(reports, "machine"), one(reports, "commit")
+    if not commit:
+        raise ReportError("the commit that was measured is not known")
+    changed = ", with changes that were not committed" if commit.endswith("+") else ""
+    lines = [f"Measured on {min(report['date'] for report in reports)[:10]} at commit `{commit.rstrip('+')[:12]}`{changed}, on {machine['cores']} cores of an "
+             f"{machine['cpu']} with {machine['memory_gib']:.0f} GiB, Linux {machine['kernel']}"
+             + (", with `--quick`: short rounds and fewer objects." if one(reports, "quick") else ".")]
+    loud = [report for report in reports if not report["quiet"]]
+    if loud:
+        names = ", ".join(f"{report['name']} ({max(report['other_cores'], report['stolen_cores']):.1f} cores)" for report in loud)
+        lines.append(f"**The machine was not quiet:** something else had more than a tenth of a core during {names}. Their rates may be too low.")
+    else:
+        most = max(max(report["other_cores"], report["stolen_cores"]) for report in reports)
+        lines.append(f"The machine was quiet: nothing else had more than {most:.2f} of a core during any benchmark.")
+    return "\n".join(lines)
+
+
+def document(template, reports):
+    expected, got = list(SOURCES), [report["name"] for report in reports]
+    if sorted(expected) != sorted(got):
+        raise ReportError(f"the JSON has the benchmarks {got}, and {expected} are needed: ./scripts/bench --json without a name")
+    figures, head = Figures(reports), facts(reports)
+    return re.sub(r"\{\{(.*?)\}\}", lambda place: head if place[1] == "facts" else figures.text(place[1]), template)
+
+
+def changed_since(commit):
+    """The benchmarks whose sources have changed since, with the number of commits."""
+    changed = {}
+    for name, folders in SOURCES.items():
+        command = ["git", "-C", ROOT, "rev-list", "--count", f"{commit}..HEAD", "--", f"bench/{name}", *folders]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode == 0 and int(done.stdout):
+            changed[name] = int(done.stdout)
+    return changed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when the document would be another one")
+    options = parser.parse_args()
+    try:
+        reports = json.loads(JSON.read_text())
+        text = document(TEMPLATE.read_text(), reports)
+    except (ReportError, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    if not options.check:
+        DOCUMENT.write_text(text)
+        return 0
+    for name, commits in changed_since(one(reports, "commit").rstrip("+")).items():
+        print(f"note: docs/performance.md: {commits} commits since it was measured touch what {name} measures")
+    if not DOCUMENT.exists() or DOCUMENT.read_text() != text:
+        print("error: docs/performance.md is not what docs/performance.json and bench/performance.md.in give: run bench/report.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,500 @@
+#include "json/json.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <jsoncons/json_cursor.hpp>
+#include <optional>
+#include <ostream>
+#include <type_traits>
+
+namespace berth {
+namespace {
+
+void AppendString(std::string_view text, std::string& out) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  out += '"';
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x20 && c != '"' && c != '\\') continue;
+    out.append(text, begin, i - begin);
+    begin = i + 1;
+    out += '\\';
+    if (c == '"' || c == '\\') {
+      out += text[i];
+    } else if (c == '\n') {
+      out += 'n';
+    } else if (c == '\t') {
+      out += 't';
+    } else if (c == '\r') {
+      out += 'r';
+    } else {
+      out.append("u00");
+      out += kHex[c >> 4];
+      out += kHex[c & 15];
+    }
+  }
+  out.append(text, begin, text.size() - begin);
+  out += '"';
+}
+
+template <typename Number>
+void AppendNumber(Number number, std::string& out) {
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+  out.append(text.data(), end);
+}
+
+// Makes a value of the events that jsoncons reads from a text.
+template <typename Value>
+class Builder {
+ public:
+  void Add(const jsoncons::staj_event& event) {
+    switch (event.event_type()) {
+      case jsoncons::staj_event_type::begin_object:
+        open_.push_back({Value::Object(), {}});
+        break;
+      case jsoncons::staj_event_type::begin_array:
+        open_.push_back({Value::Array(), {}});
+        break;
+      case jsoncons::staj_event_type::end_object:
+      case jsoncons::staj_event_type::end_array: {
+        Value value = std::move(open_.back().value);
+        open_.pop_back();
+        Put(std::move(value));
+        break;
+      }
+      case jsoncons::staj_event_type::key:
+        open_.back().key = event.get<std::string_view>();
+        break;
+      default:
+        Put(Scalar(event));
+    }
+  }
+  // The value, once its text has been read to the end.
+  std::optional<Value>& result() { return result_; }
+
+ private:
+  struct Open {
+    Value value;
+    std::string key;  // of the member being read
+  };
+
+  static Value Scalar(const jsoncons::staj_event& event) {
+    switch (event.event_type()) {
+      case jsoncons::staj_event_type::string_value:
+        // An integer of more than 64 bits comes as text.
+        if (event.tag() == jsoncons::semantic_tag::bigint) return event.get<double>();
+        return event.get<std::string_view>();
+      case jsoncons::staj_event_type::bool_value:
+        return event.get<bool>();
+      case jsoncons::staj_event_type::int64_value:
+        return event.get<std::int64_t>();
+      case jsoncons::staj_event_type::uint64_value:
+        return event.get<std::uint64_t>();
+      case jsoncons::staj_event_type::double_value:
+        return event.get<double>();
+      default:
+        return Value::null();
+    }
+  }
+
+  void Put(Value value) {
+    if (open_.empty()) {
+      result_ = std::move(value);
+    } else if (open_.back().value.is_array()) {
+      open_.back().value.push_back(std::move(value));
+    } else {
+      open_.back().value.try_emplace(open_.back().key, std::move(value));
+    }
+  }
+
+  std::optional<Value> result_;
+  std::vector<Open> open_;  // arrays and objects whose end is yet to come
+};
+
+}  // namespace
+
+template <JsonOrder kOrder>
+BasicJson<kOrder>::BasicJson(std::string_view text)
+    : kind_(Kind::kString), length_(static_cast<std::uint32_t>(text.size())) {
+  if (text.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw JsonError("a string of 4 GiB or more");
+  }
+  text_ = new char[text.size()];
+  if (!text.empty()) std::memcpy(text_, text.data(), text.size());
+}
+
+template <JsonOrder kOrder>
+BasicJson<kOrder>::BasicJson(const std::vector<std::string>& texts) : BasicJson(Array()) {
+  items_->assign(texts.begin(), texts.end());
+}
+
+template <JsonOrder kOrder>
+BasicJson<kOrder> BasicJson<kOrder>::null() noexcept {
+  BasicJson value;
+  value.kind_ = Kind::kNull;
+  return value;
+}
+
+template <JsonOrder kOrder>
+BasicJson<kOrder> BasicJson<kOrder>::Array(std::vector<BasicJson> items) {
+  BasicJson value = null();
+  value.items_ = new std::vector<BasicJson>(std::move(items));
+  value.kind_ = Kind::kArray;
+  return value;
+}
+
+template <JsonOrder kOrder>
+BasicJson<kOrder> BasicJson<kOrder>::Array() {
+  return Array(std::vector<BasicJson>());
+}
+
+template <JsonOrder kOrder>
+std::expected<BasicJson<kOrder>, std::string> BasicJson<kOrder>::Parse(std::string_view text,
+                                                                       int max_depth) {
+  jsoncons::json_options options;
+  options.max_nesting_depth(max_depth);
+  Builder<BasicJson> builder;
+  std::error_code error;
+  jsoncons::json_string_cursor cursor(text, options, error);
+  for (; !error && !cursor.done(); cursor.next(error)) builder.Add(cursor.current());
+  if (!error) cursor.check_done(error);
+  if (!error && !builder.result()) error = jsoncons::json_errc::unexpected_eof;
+  if (error) {
+    return std::unexpected(error.message() + " at line " + std::to_string(cursor.line()) +
+                           ", column " + std::to_string(cursor.column()));
+  }
+  return *std::move(builder.result());
+}
+
+template <JsonOrder kOrder>
+BasicJson<kOrder> BasicJson<kOrder>::parse(std::string_view text) {
+  auto value = Parse(text);
+  if (!value) throw JsonError(value.error());
+  return *std::move(value);
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::CopyFrom(const BasicJson& other) {
+  if (other.kind_ == Kind::kString) {
+    *this = BasicJson(other.as_string_view());
+  } else if (other.kind_ == Kind::kArray) {
+    *this = Array(*other.items_);
+  } else if (other.kind_ == Kind::kObject) {
+    members_ = other.members_ ? new std::vector<Member>(*other.members_) : nullptr;
+    kind_ = Kind::kObject;
+  } else {
+    kind_ = other.kind_;
+    uint_ = other.uint_;
+  }
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::Free() noexcept {
+  if (kind_ == Kind::kString) {
+    delete[] text_;
+  } else if (kind_ == Kind::kArray) {
+    delete items_;
+  } else {
+    delete members_;
+  }
+}
+
+template <JsonOrder kOrder>
+template <typename T>
+T BasicJson<kOrder>::as() const {
+  if constexpr (std::same_as<T, BasicJson>) {
+    return *this;
+  } else if constexpr (std::same_as<T, std::string>) {
+    return is_string() ? std::string(as_string_view()) : to_string();
+  } else if constexpr (std::same_as<T, bool>) {
+    if (is_bool()) return bool_;
+  } else if constexpr (std::integral<T>) {
+    if (kind_ == Kind::kInt && std::in_range<T>(int_)) return static_cast<T>(int_);
+    if (kind_ == Kind::kUint && std::in_range<T>(uint_)) return static_cast<T>(uint_);
+  } else if constexpr (std::floating_point<T>) {
+    if (kind_ == Kind::kInt) return static_cast<T>(int_);
+    if (kind_ == Kind::kUint) return static_cast<T>(uint_);
+    if (kind_ == Kind::kDouble) return double_;
+  } else if (is_array()) {
+    T list;
+    for (const BasicJson& item : array_range()) list.push_back(item.as_string());
+    return list;
+  }
+  throw JsonError(to_string() + " is not of the type asked for");
+}
+
+template <JsonOrder kOrder>
+std::string_view BasicJson<kOrder>::as_string_view() const {
+  if (!is_string()) throw JsonError(to_string() + " is not a string");
+  return {text_, length_};
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::AppendTo(std::string& out) const {
+  bool first = true;
+  switch (kind_) {
+    case Kind::kNull:
+      out += "null";
+      break;
+    case Kind::kBool:
+      out += bool_ ? "true" : "false";
+      break;
+    case Kind::kInt:
+      AppendNumber(int_, out);
+      break;
+    case Kind::kUint:
+      AppendNumber(uint_, out);
+      break;
+    case Kind::kDouble:
+      if (!std::isfinite(double_)) {
+        out += "null";  // JSON has no word for it
+      } else {
+        AppendNumber(double_, out);
+      }
+      break;
+    case Kind::kString:
+      AppendString({text_, length_}, out);
+      break;
+    case Kind::kArray:
+      out += '[';
+      for (const BasicJson& item : *items_) {
+        if (!std::exchange(first, false)) out += ',';
+        item.AppendTo(out);
+      }
+      out += ']';
+      break;
+    case Kind::kObject:
+      out += '{';
+      for (const Member& member : object_range()) {
+        if (!std::exchange(first, false)) out += ',';
+        AppendString(member.key(), out);
+        out += ':';
+        member.value().AppendTo(out);
+      }
+      out += '}';
+      break;
+  }
+}
+
+template <JsonOrder kOrder>
+std::string BasicJson<kOrder>::to_string() const {
+  std::string text;
+  AppendTo(text);
+  return text;
+}
+
+template <JsonOrder kOrder>
+std::ostream& BasicJson<kOrder>::Print(std::ostream& out) const {
+  return out << to_string();
+}
+
+template <JsonOrder kOrder>
+std::size_t BasicJson<kOrder>::size() const {
+  if (is_string()) return length_;
+  if (is_array()) return items_->size();
+  return object_range().size();
+}
+
+template <JsonOrder kOrder>
+bool BasicJson<kOrder>::empty() const {
+  return kind_ >= Kind::kString && size() == 0;
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::reserve(std::size_t size) {
+  if (is_array()) {
+    items_->reserve(size);
+  } else if (size > 0) {
+    Members().reserve(size);
+  }
+}
+
+template <JsonOrder kOrder>
+std::vector<BasicJson<kOrder>>& BasicJson<kOrder>::Items() {
+  if (!is_array()) throw JsonError(to_string() + " is not an array");
+  return *items_;
+}
+
+template <JsonOrder kOrder>
+std::span<BasicJson<kOrder>> BasicJson<kOrder>::array_range() {
+  if (!is_array()) return {};
+  return *items_;
+}
+
+template <JsonOrder kOrder>
+std::span<const BasicJson<kOrder>> BasicJson<kOrder>::array_range() const {
+  if (!is_array()) return {};
+  return *items_;
+}
+
+template <JsonOrder kOrder>
+const BasicJson<kOrder>& BasicJson<kOrder>::operator[](std::size_t index) const {
+  const auto items = array_range();
+  if (index >= items.size())
+    throw JsonError("no item " + std::to_string(index) + " in " + to_string());
+  return items[index];
+}
+
+template <JsonOrder kOrder>
+BasicJson<kOrder>& BasicJson<kOrder>::operator[](std::size_t index) {
+  return const_cast<BasicJson&>(std::as_const(*this)[index]);
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::push_back(BasicJson item) {
+  Items().push_back(std::move(item));
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::Insert(std::size_t index, BasicJson item) {
+  auto& items = Items();
+  if (index > items.size())
+    throw JsonError("no place " + std::to_string(index) + " in " + to_string());
+  items.insert(items.begin() + static_cast<std::ptrdiff_t>(index), std::move(item));
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::EraseAt(std::size_t index) {
+  auto& items = Items();
+  if (index >= items.size())
+    throw JsonError("no item " + std::to_string(index) + " in " + to_string());
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(index));
+}
+
+template <JsonOrder kOrder>
+std::vector<typename BasicJson<kOrder>::Member>& BasicJson<kOrder>::Members() {
+  if (!is_object()) throw JsonError(to_string() + " is not an object");
+  if (!members_) members_ = new std::vector<Member>();
+  return *members_;
+}
+
+template <JsonOrder kOrder>
+std::span<typename BasicJson<kOrder>::Member> BasicJson<kOrder>::object_range() {
+  if (!is_object() || !members_) return {};
+  return *members_;
+}
+
+template <JsonOrder kOrder>
+std::span<const typename BasicJson<kOrder>::Member> BasicJson<kOrder>::object_range() const {
+  if (!is_object() || !members_) return {};
+  return *members_;
+}
+
+template <JsonOrder kOrder>
+std::size_t BasicJson<kOrder>::Place(std::string_view key) const {
+  const auto members = object_range();
+  if constexpr (kOrder == JsonOrder::kSorted) {
+    if (!members.empty() && members.back().key() < key) return members.size();  // read in order
+    const auto place = std::ranges::lower_bound(members, key, {}, &Member::key);
+    return static_cast<std::size_t>(place - members.begin());
+  } else {
+    const auto place = std::ranges::find(members, key, &Member::key);
+    return static_cast<std::size_t>(place - members.begin());
+  }
+}
+
+template <JsonOrder kOrder>
+const BasicJson<kOrder>* BasicJson<kOrder>::find(std::string_view key) const {
+  const auto members = object_range();
+  const std::size_t place = Place(key);
+  if (place == members.size() || members[place].key() != key) return nullptr;
+  return &members[place].value();
+}
+
+template <JsonOrder kOrder>
+BasicJson<kOrder>* BasicJson<kOrder>::find(std::string_view key) {
+  return const_cast<BasicJson*>(std::as_const(*this).find(key));
+}
+
+template <JsonOrder kOrder>
+const BasicJson<kOrder>& BasicJson<kOrder>::operator[](std::string_view key) const {
+  static const BasicJson kEmpty;
+  const BasicJson* found = find(key);
+  return found ? *found : kEmpty;
+}
+
+template <JsonOrder kOrder>
+BasicJson<kOrder>& BasicJson<kOrder>::operator[](std::string_view key) {
+  auto& members = Members();
+  const std::size_t place = Place(key);
+  if (place == members.size() || members[place].key() != key) {
+    members.emplace(members.begin() + static_cast<std::ptrdiff_t>(place), key, BasicJson());
+  }
+  return members[place].value();
+}
+
+template <JsonOrder kOrder>
+const BasicJson<kOrder>& BasicJson<kOrder>::at(std::string_view key) const {
+  const BasicJson* found = find(key);
+  if (!found) throw JsonError("no member " + std::string(key) + " in " + to_string());
+  return *found;
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::insert_or_assign(std::string_view key, BasicJson value) {
+  (*this)[key] = std::move(value);
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::try_emplace(std::string_view key, BasicJson value) {
+  if (!contains(key)) (*this)[key] = std::move(value);
+}
+
+template <JsonOrder kOrder>
+void BasicJson<kOrder>::erase(std::string_view key) {
+  const BasicJson* found = find(key);
+  if (!found) return;
+  members_->erase(members_->begin() + static_cast<std::ptrdiff_t>(Place(key)));
+}
+
+template <JsonOrder kOrder>
+bool BasicJson<kOrder>::Equal(const BasicJson& a, const BasicJson& b) {
+  if (a.kind_ != b.kind_) {
+    return a.is_number() && b.is_number() && a.template as<double>() == b.template as<double>();
+  }
+  switch (a.kind_) {
+    case Kind::kNull:
+      return true;
+    case Kind::kBool:
+      return a.bool_ == b.bool_;
+    case Kind::kDouble:
+      return a.double_ == b.double_;
+    case Kind::kInt:
+    case Kind::kUint:
+      return a.uint_ == b.uint_;
+    case Kind::kString:
+      return a.as_string_view() == b.as_string_view();
+    case Kind::kArray:
+      return *a.items_ == *b.items_;
+    case Kind::kObject:
+      break;
+  }
+  return a.size() == b.size() && std::ranges::all_of(a.object_range(), [&](const Member& member) {
+           const BasicJson* other = b.find(member.key());
+           return other && member.value() == *other;
+         });
+}
+
+template class BasicJson<JsonOrder::kGiven>;
+template class BasicJson<JsonOrder::kSorted>;
+
+#define BERTH_JSON_AS(T)       \
+  template T Json::as() const; \
+  template T SortedJson::as() const;
+BERTH_JSON_AS(std::string)
+BERTH_JSON_AS(bool)
+BERTH_JSON_AS(int)
+BERTH_JSON_AS(std::int64_t)
+BERTH_JSON_AS(std::uint64_t)
+BERTH_JSON_AS(double)
+BERTH_JSON_AS(std::vector<std::string>)
+#undef BERTH_JSON_AS
+template Json Json::as() const;
+template SortedJson SortedJson::as() const;
+
+}  // namespace berth
