@@ -30,7 +30,7 @@ class JsonView {
   bool is_number() const;
   bool is_bool() const { return Type() == 't'; }
 
-  // O(members). Of members with the same key the first counts, as it does for kube/json.h.
+  // O(members). Of members with the same key the first counts, as in Json::Parse.
   JsonView operator[](std::string_view key) const;
   // O(index).
   JsonView At(std::size_t index) const;
