@@ -17,4 +17,3 @@
 #include <variant>
 #include <vector>
 
-#include "json/json.h"
