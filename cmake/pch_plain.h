@@ -16,4 +16,3 @@
 #include <utility>
 #include <variant>
 #include <vector>
-
