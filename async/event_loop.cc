@@ -38,6 +38,30 @@ Handle EventLoop::RunAt(TimePoint when, Work work) {
   return Handle([this, key] { timers_.erase(key); });
 }
 
+bool EventLoop::RunIfIdle(Work& work) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!is_idle_ || is_lent_ || stop_ || !posted_.empty()) return false;
+    if (!timers_.empty() && timers_.begin()->first.first <= Now()) return false;
+    is_lent_ = true;
+  }
+  const auto first_timer = [this] {
+    return timers_.empty() ? TimePoint::max() : timers_.begin()->first.first;
+  };
+  const TimePoint woken_at = first_timer();
+  stand_in_ = std::this_thread::get_id();
+  work();
+  stand_in_ = std::thread::id();
+  bool wake = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_lent_ = false;
+    wake = wants_back_ || first_timer() < woken_at;
+  }
+  if (wake) wake_.notify_one();
+  return true;
+}
+
 void EventLoop::Run(Work work) {
   assert(!InLoop());
   std::promise<void> done;
@@ -69,17 +93,34 @@ void EventLoop::RunDue() {
   }
 }
 
+// Until there is work and no other thread stands in.
+void EventLoop::Wait(std::unique_lock<std::mutex>& lock) {
+  is_idle_ = true;
+  while (true) {
+    if (is_lent_) {
+      wants_back_ = true;
+      wake_.wait(lock);
+      continue;
+    }
+    wants_back_ = false;
+    if (stop_ || !posted_.empty()) break;
+    if (timers_.empty()) {
+      wake_.wait(lock);
+    } else if (const TimePoint first = timers_.begin()->first.first; first > Now()) {
+      wake_.wait_until(lock, first);
+    } else {
+      break;
+    }
+  }
+  is_idle_ = false;
+}
+
 void EventLoop::Loop() {
   while (true) {
     std::vector<Work> posted;
     {
       std::unique_lock lock(mutex_);
-      auto ready = [this] { return stop_ || !posted_.empty(); };
-      if (timers_.empty()) {
-        wake_.wait(lock, ready);
-      } else {
-        wake_.wait_until(lock, timers_.begin()->first.first, ready);
-      }
+      Wait(lock);
       if (stop_ && posted_.empty()) return;
       posted.swap(posted_);
     }

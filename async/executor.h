@@ -52,6 +52,11 @@ class Executor {
   // Runs `work` soon, after what is running now. From any thread, where the executor has one.
   virtual void Post(Work work) = 0;
 
+  // Runs `work` here and now if the executor has a thread that sleeps and nothing else to run; its
+  // thread stays asleep meanwhile, so that still one piece runs at a time. False if it cannot: then
+  // `work` is as it was. Only for work that is short. From any thread.
+  virtual bool RunIfIdle(Work& /*work*/) { return false; }
+
   // Runs `work` at `when` or soon after, unless the handle is gone by then. On the thread only.
   virtual Handle RunAt(TimePoint when, Work work) = 0;
   Handle RunAfter(Duration delay, Work work) { return RunAt(Now() + delay, std::move(work)); }

@@ -99,9 +99,9 @@ TEST_F(LoopExecutorTest, AnInquiryIsAnsweredAtHome) {
   OnLoop([&] {
     for (int i = 0; i < kInquiries; ++i) {
       desk.AskWithDeadline(
-          LoopExecutor::OfThisThread(), [](ipam::System*) { return std::this_thread::get_id(); },
-          [&](std::thread::id asked) {
-            EXPECT_NE(asked, home);
+          LoopExecutor::OfThisThread(), [&](ipam::System*) { return control.InLoop(); },
+          [&](bool was_in_loop) {
+            EXPECT_TRUE(was_in_loop);
             EXPECT_EQ(std::this_thread::get_id(), home);
             if (++answered == kInquiries) all.set_value();
           });

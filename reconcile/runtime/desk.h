@@ -17,10 +17,11 @@ namespace berth::runtime {
 // How long the control thread may take before a question is answered without it.
 inline constexpr std::chrono::seconds kAnswerWithin{2};
 
-// Where other threads ask the control thread about one of its systems. The questions of one turn of
-// a thread's loop travel together, and so do their answers: a turn costs one wake of the control
-// thread and one of the asking thread, however many questions it has. A question costs two
-// allocations and two uncontended locks, a turn a few more and a timer.
+// Where other threads ask the control thread about one of its systems. While the control thread
+// sleeps, the asking thread stands in for it, and no thread is woken. Else the questions of one
+// turn of a thread's loop travel together, and so do their answers: a turn costs one wake of the
+// control thread and one of the asking thread, however many questions it has. A question costs two
+// allocations and an uncontended lock, a turn a few more.
 template <typename System>
 class Desk {
  public:
@@ -29,12 +30,12 @@ class Desk {
   // On the control thread. None closes the desk.
   void Open(System* system) { system_ = system; }
 
-  // Calls `question(System*)` on the control thread, in the order asked, with no System while the
-  // desk is closed; and `done`, once, with its answer on `home`, the thread that this is called on.
-  // When there is no answer within kAnswerWithin, `question` is called at home with no System
-  // instead. It is not called on the control thread once it was given up, but the two calls can
-  // overlap: it must be safe to call from both threads. After the end of the control thread there
-  // is no answer at all. Both executors outlive what is asked.
+  // Calls `question(System*)` in the control thread's place or on it, in the order asked, with no
+  // System while the desk is closed; and `done`, once, with its answer on `home`, the thread that
+  // this is called on. When there is no answer within kAnswerWithin, `question` is called at home
+  // with no System instead. It is not called on the control thread once it was given up, but the
+  // two calls can overlap: it must be safe to call from both threads. After the end of the control
+  // thread there is no answer at all. Both executors outlive what is asked.
   template <typename Question, typename Done>
   void AskWithDeadline(async::Executor& home, Question question, Done done) {
     Add(home, std::make_unique<TypedInquiry<Question, Done>>(std::move(question), std::move(done)));
@@ -92,6 +93,13 @@ class Desk {
       const auto open = std::ranges::find(open_, &home, &OpenBatch::home);
       batch = std::move(open->batch);
       open_.erase(open);
+    }
+    async::Work ask_all = [this, &inquiries = batch->inquiries] {
+      for (const auto& inquiry : inquiries) inquiry->Ask(system_);
+    };
+    if (control_.RunIfIdle(ask_all)) {
+      for (const auto& inquiry : batch->inquiries) inquiry->Answer();
+      return;
     }
     batch->deadline = home.RunAfter(kAnswerWithin, [weak = std::weak_ptr(batch)] {
       const auto late = weak.lock();
