@@ -1,4 +1,4 @@
-// What pch_http.h has, and what tests use.
+// pch_http.h, GoogleTest and RapidCheck.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

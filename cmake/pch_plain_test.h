@@ -1,4 +1,4 @@
-// What pch_plain.h has, and what tests use.
+// pch_plain.h, GoogleTest and RapidCheck.
 #pragma once
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

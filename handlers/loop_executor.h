@@ -1,8 +1,8 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <random>
+#include <set>
 #include <utility>
 
 #include "async/executor.h"
@@ -39,7 +39,7 @@ class LoopExecutor : public async::Executor {
   // is due no later than the first of them.
   std::map<TimerKey, async::Work> timers_;
   std::uint64_t last_timer_ = 0;
-  std::optional<async::TimePoint> armed_;  // when trantor's falls due
+  std::set<async::TimePoint> armed_;  // when trantor's fall due
   std::mt19937_64 random_{std::random_device{}()};
 };
 

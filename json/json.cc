@@ -4,8 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <jsoncons/json_cursor.hpp>
+#include <numeric>
 #include <optional>
 #include <ostream>
 #include <type_traits>
@@ -48,75 +51,121 @@ void AppendNumber(Number number, std::string& out) {
   out.append(text.data(), end);
 }
 
+}  // namespace
+
 // Makes a value of the events that jsoncons reads from a text.
-template <typename Value>
-class Builder {
+template <JsonOrder kOrder>
+class BasicJson<kOrder>::Builder {
  public:
-  void Add(const jsoncons::staj_event& event) {
+  // False for a number that is beyond double's range.
+  bool Add(const jsoncons::staj_event& event) {
     switch (event.event_type()) {
       case jsoncons::staj_event_type::begin_object:
-        open_.push_back({Value::Object(), {}});
-        break;
       case jsoncons::staj_event_type::begin_array:
-        open_.push_back({Value::Array(), {}});
-        break;
-      case jsoncons::staj_event_type::end_object:
-      case jsoncons::staj_event_type::end_array: {
-        Value value = std::move(open_.back().value);
-        open_.pop_back();
-        Put(std::move(value));
-        break;
-      }
+        open_.emplace_back();
+        return true;
       case jsoncons::staj_event_type::key:
         open_.back().key = event.get<std::string_view>();
-        break;
+        return true;
+      case jsoncons::staj_event_type::end_object: {
+        auto members = std::move(open_.back().members);
+        open_.pop_back();
+        Put(FromMembers(std::move(members)));
+        return true;
+      }
+      case jsoncons::staj_event_type::end_array: {
+        auto items = std::move(open_.back().items);
+        open_.pop_back();
+        Put(Array(std::move(items)));
+        return true;
+      }
       default:
-        Put(Scalar(event));
+        return PutScalar(event);
     }
   }
   // The value, once its text has been read to the end.
-  std::optional<Value>& result() { return result_; }
+  std::optional<BasicJson>& result() { return result_; }
 
  private:
+  // An array or an object whose end is yet to come.
   struct Open {
-    Value value;
-    std::string key;  // of the member being read
+    std::optional<std::string> key;  // of the member being read; none in an array
+    std::vector<Member> members;
+    std::vector<BasicJson> items;
   };
 
-  static Value Scalar(const jsoncons::staj_event& event) {
+  static bool IsNumber(jsoncons::semantic_tag tag) {
+    return tag == jsoncons::semantic_tag::bigint || tag == jsoncons::semantic_tag::bigdec ||
+           tag == jsoncons::semantic_tag::bigfloat;
+  }
+
+  bool PutScalar(const jsoncons::staj_event& event) {
     switch (event.event_type()) {
       case jsoncons::staj_event_type::string_value:
-        // An integer of more than 64 bits comes as text.
-        if (event.tag() == jsoncons::semantic_tag::bigint) return event.get<double>();
-        return event.get<std::string_view>();
+        // A number that fits neither 64 bits nor a double comes as text with a tag.
+        if (IsNumber(event.tag())) {
+          const double number = std::strtod(event.get<std::string>().c_str(), nullptr);
+          if (!std::isfinite(number)) return false;
+          Put(number);
+        } else {
+          Put(event.get<std::string_view>());
+        }
+        break;
       case jsoncons::staj_event_type::bool_value:
-        return event.get<bool>();
+        Put(event.get<bool>());
+        break;
       case jsoncons::staj_event_type::int64_value:
-        return event.get<std::int64_t>();
+        Put(event.get<std::int64_t>());
+        break;
       case jsoncons::staj_event_type::uint64_value:
-        return event.get<std::uint64_t>();
+        Put(event.get<std::uint64_t>());
+        break;
       case jsoncons::staj_event_type::double_value:
-        return event.get<double>();
+        Put(event.get<double>());
+        break;
       default:
-        return Value::null();
+        Put(null());
     }
+    return true;
   }
 
-  void Put(Value value) {
+  void Put(BasicJson value) {
     if (open_.empty()) {
       result_ = std::move(value);
-    } else if (open_.back().value.is_array()) {
-      open_.back().value.push_back(std::move(value));
+    } else if (open_.back().key) {
+      open_.back().members.emplace_back(*open_.back().key, std::move(value));
     } else {
-      open_.back().value.try_emplace(open_.back().key, std::move(value));
+      open_.back().items.push_back(std::move(value));
     }
   }
 
-  std::optional<Value> result_;
-  std::vector<Open> open_;  // arrays and objects whose end is yet to come
+  std::optional<BasicJson> result_;
+  std::vector<Open> open_;
 };
 
-}  // namespace
+template <JsonOrder kOrder>
+BasicJson<kOrder> BasicJson<kOrder>::FromMembers(std::vector<Member> members) {
+  if constexpr (kOrder == JsonOrder::kSorted) {
+    std::ranges::stable_sort(members, {}, &Member::key);
+    const auto same = std::ranges::unique(members, {}, &Member::key);
+    members.erase(same.begin(), same.end());
+  } else {
+    std::vector<std::size_t> order(members.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) -> auto& { return members[i].key(); });
+    std::vector<std::size_t> repeated;
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      if (members[order[i - 1]].key() == members[order[i]].key()) repeated.push_back(order[i]);
+    }
+    std::ranges::sort(repeated, std::greater());
+    for (const std::size_t i : repeated) {
+      members.erase(members.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  BasicJson object;
+  if (!members.empty()) object.members_ = new std::vector<Member>(std::move(members));
+  return object;
+}
 
 template <JsonOrder kOrder>
 BasicJson<kOrder>::BasicJson(std::string_view text)
@@ -157,11 +206,13 @@ template <JsonOrder kOrder>
 std::expected<BasicJson<kOrder>, std::string> BasicJson<kOrder>::Parse(std::string_view text,
                                                                        int max_depth) {
   jsoncons::json_options options;
-  options.max_nesting_depth(max_depth);
-  Builder<BasicJson> builder;
+  options.max_nesting_depth(max_depth).allow_comments(false);
+  Builder builder;
   std::error_code error;
   jsoncons::json_string_cursor cursor(text, options, error);
-  for (; !error && !cursor.done(); cursor.next(error)) builder.Add(cursor.current());
+  for (; !error && !cursor.done(); cursor.next(error)) {
+    if (!builder.Add(cursor.current())) error = jsoncons::json_errc::invalid_number;
+  }
   if (!error) cursor.check_done(error);
   if (!error && !builder.result()) error = jsoncons::json_errc::unexpected_eof;
   if (error) {
@@ -452,10 +503,22 @@ void BasicJson<kOrder>::erase(std::string_view key) {
   members_->erase(members_->begin() + static_cast<std::ptrdiff_t>(Place(key)));
 }
 
+// True if the double is exactly this integer.
+template <JsonOrder kOrder>
+bool BasicJson<kOrder>::IsWhole(double number, const BasicJson& integer) {
+  if (std::trunc(number) != number || number < -0x1p63 || number >= 0x1p64) return false;
+  if (integer.kind_ == Kind::kInt) {
+    return number < 0x1p63 && static_cast<std::int64_t>(number) == integer.int_;
+  }
+  return number >= 0 && static_cast<std::uint64_t>(number) == integer.uint_;
+}
+
 template <JsonOrder kOrder>
 bool BasicJson<kOrder>::Equal(const BasicJson& a, const BasicJson& b) {
   if (a.kind_ != b.kind_) {
-    return a.is_number() && b.is_number() && a.template as<double>() == b.template as<double>();
+    // Integers of two kinds differ: kUint has those that kInt cannot.
+    if (b.kind_ == Kind::kDouble) return a.is_number() && IsWhole(b.double_, a);
+    return a.kind_ == Kind::kDouble && b.is_number() && IsWhole(a.double_, b);
   }
   switch (a.kind_) {
     case Kind::kNull:

@@ -37,7 +37,9 @@ class JsonError : public std::runtime_error {
 // Null, a bool, a number, a string, an array or an object; 16 bytes. Numbers are kept as
 // std::int64_t where they fit, else as std::uint64_t, else as double. A moved-from value is null.
 // Copies are deep. Values that hold each other are destroyed recursively, so parse() bounds the
-// depth. Not thread-safe.
+// depth. A reference to a member or an item is good until its object or array gains or loses one:
+// write `Json b = json["b"]; json["a"] = std::move(b);`, because json["a"] may add a member. Not
+// thread-safe.
 template <JsonOrder kOrder>
 class BasicJson {
  public:
@@ -67,7 +69,8 @@ class BasicJson {
   static BasicJson Array(std::vector<BasicJson> items);
 
   // Reads JSON text (RFC 8259) that nests at most `max_depth` deep. Of members with the same key
-  // the first counts, as in JsonView. parse() throws JsonError.
+  // the first counts, as in JsonView. A number beyond double's range is refused. O(n log n) in the
+  // members of an object. parse() throws JsonError.
   static std::expected<BasicJson, std::string> Parse(std::string_view text,
                                                      int max_depth = kMaxDepth);
   static BasicJson parse(std::string_view text);
@@ -146,8 +149,10 @@ class BasicJson {
   }
 
  private:
+  class Builder;
   enum class Kind : std::uint8_t { kNull, kBool, kInt, kUint, kDouble, kString, kArray, kObject };
 
+  static bool IsWhole(double number, const BasicJson& integer);
   static bool Equal(const BasicJson& a, const BasicJson& b);
   std::ostream& Print(std::ostream& out) const;
   void CopyFrom(const BasicJson& other);  // this is null
@@ -157,6 +162,8 @@ class BasicJson {
     length_ = other.length_;
     uint_ = other.uint_;
   }
+  // An object of members in any order, with duplicates.
+  static BasicJson FromMembers(std::vector<Member> members);
   // Where `key` is among the members, or belongs.
   std::size_t Place(std::string_view key) const;
   std::vector<Member>& Members();   // of an object; throws JsonError

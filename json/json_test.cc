@@ -27,6 +27,11 @@ TEST(JsonTest, NumbersKeepTheirValue) {
   EXPECT_EQ(Json(std::uint64_t{7}), Json(7));
   EXPECT_EQ(Json(7.0), Json(7));
   EXPECT_NE(Json(-1), Json(std::numeric_limits<std::uint64_t>::max()));
+  EXPECT_NE(Json(std::numeric_limits<std::int64_t>::max()), Json(std::uint64_t{1} << 63));
+  EXPECT_NE(Json(9007199254740993), Json(9007199254740992.0));
+  EXPECT_EQ(Json(9007199254740992.0), Json(9007199254740992));
+  EXPECT_EQ(Json(std::uint64_t{1} << 63), Json(0x1p63));
+  EXPECT_EQ(Json::parse("1e-400"), Json(0.0));
   EXPECT_TRUE(Json(std::uint64_t{7}).is_int64());
   EXPECT_EQ(Json(std::numeric_limits<double>::infinity()).to_string(), "null");
 }
@@ -89,8 +94,8 @@ TEST(JsonTest, ObjectsAreEqualInAnyOrder) {
 
 TEST(JsonTest, TextThatIsNotJsonIsRefusedWithItsPlace) {
   EXPECT_NE(Json::Parse("{\"a\":\n 1,}").error().find("line 2"), std::string::npos);
-  for (const char* text :
-       {"", " ", "{", "[1,]", "nul", "1 2", "{\"a\"}", "'a'", "\"\x01\"", "01"}) {
+  for (const char* text : {"", " ", "{", "[1,]", "nul", "1 2", "{\"a\"}", "'a'", "\"\x01\"", "01",
+                           "1e400", "{\"a\":1/*x*/}", "// c\n1", "\"\xff\""}) {
     EXPECT_FALSE(Json::Parse(text)) << text;
   }
   EXPECT_THROW(Json::parse("{"), JsonError);
@@ -107,7 +112,22 @@ TEST(JsonTest, DeepTextIsRefused) {
   EXPECT_FALSE(Json::Parse(nested(3), 2));
 }
 
-// What jsoncons' own value makes of a text, ours does, for strings of any bytes.
+TEST(JsonTest, TextOfManyMembersIsReadInOnePass) {
+  constexpr int kMembers = 200'000;
+  std::string text = "{";
+  for (int i = kMembers; i > 0; --i) text += "\"" + std::to_string(i) + "\":0,";
+  text += "\"1\":1}";
+  EXPECT_EQ(Json::parse(text).size(), kMembers);
+  EXPECT_EQ(SortedJson::parse(text)["1"], 0) << "the first of members with one key counts";
+}
+
+TEST(JsonTest, StringsAreUtf8) {
+  EXPECT_EQ(Json::parse(R"("\u00e9\ud83d\ude00\u0000")"), std::string_view("é😀\0", 7));
+  EXPECT_EQ(Json("é😀\x7f").to_string(), "\"é😀\x7f\"");
+  EXPECT_EQ(Json(std::string_view("\b\0", 2)).to_string(), R"("\u0008\u0000")");
+}
+
+// Json and jsoncons::ojson read and write the same text.
 TEST(JsonTest, ReadsAndWritesAsJsonconsDoes) {
   EXPECT_TRUE(rc::check([](const std::vector<std::pair<std::string, std::int64_t>>& members,
                            const std::vector<double>& numbers) {

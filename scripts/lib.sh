@@ -80,6 +80,7 @@ step() {
     exit "$status"
   fi
   printf '%ss\n' "$((SECONDS - began))"
+  [ -n "${BERTH_VERBOSE:-}" ] || grep '^SKIPPED' "$log" || :
   rm -f "$log"
 }
 

@@ -48,8 +48,8 @@ bool PassesUnasked(const Request& request) {
   return request.object["metadata"]["deletionTimestamp"].exists() || ChangesNothing(request);
 }
 
-// Only the verdict is made on the control thread: what one thread allocates and another frees is
-// dear, and an allowed object's verdict allocates nothing.
+// Only the verdict is made on the control thread: memory that one thread allocates and another
+// frees is slow, and the verdict of an allowed object allocates nothing.
 template <typename Judge>
 void Ask(ipam::Desk& desk, async::Executor& home, const kube::Resource& resource,
          std::string_view name, Judge judge, Webhooks::Reply reply) {
@@ -152,7 +152,7 @@ void PutStamp(Response& response, const std::optional<std::string>& stamp, bool 
   }
 }
 
-// What a claim gets on creation.
+// Defaults and stamp of a new claim.
 struct Prepared {
   std::optional<int> size;
   std::optional<std::string> stamp;
@@ -173,7 +173,7 @@ Webhooks::Handler PrepareClaim(ipam::Desk& desk) {
           Prepared prepared;
           const ipam::Knowledge known = KnownTo(system);
           prepared.size = ipam::DefaultBlockSize(*given, known);
-          // What will not be stored needs no block.
+          // A dry run or a refused claim reserves no block.
           if (!known.space || dry_run) return prepared;
           ipam::Claim claim = *given;
           if (prepared.size) claim.block_size = prepared.size;

@@ -23,6 +23,8 @@ using namespace std::chrono_literals;
 constexpr auto kReservedFor = 30s;
 // Everything is looked at again now and then: against what nobody thought of.
 constexpr auto kResync = std::chrono::minutes(10);
+// A pool's status that somebody else has written is compared after this time.
+constexpr auto kStatusCheck = 10s;
 constexpr auto kDrainFor = 2s;
 constexpr auto kDrainPoll = 10ms;
 
@@ -203,8 +205,9 @@ void System::Parts::ListenToPools() {
              if (before.id.generation != now.id.generation || before.parent != now.parent) {
                Requeue(key, Metrics::Trigger::kUpdate);
              } else if (work && before.status != now.status) {
-               // A write that was given up may be carried out later: the status is compared again.
-               work->pools.Add(key);
+               // A write that was given up may be carried out later. Not at once: another
+               // controller that writes the status, too, must not be answered without end.
+               work->pools.AddAfter(key, kStatusCheck);
              }
              tell_claim(key, now);
            },

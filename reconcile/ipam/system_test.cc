@@ -718,10 +718,25 @@ TEST_F(SystemTest, APoolStatusThatArrivesLateIsCorrected) {
   ASSERT_EQ(PoolStatus("p")["allocatedCount"], 0);
   const Json before = Get("subnetpools", "p");
   late.Arrive();
+  executor_.Advance(12s);
   EXPECT_EQ(PoolStatus("p")["allocatedCount"], 0);
   EXPECT_NE(Get("subnetpools", "p")["metadata"]["resourceVersion"],
             before["metadata"]["resourceVersion"])
       << "the late write was refused";
+}
+
+// As plexaubnet does that still runs during a migration.
+TEST_F(SystemTest, AStatusThatAnotherControllerKeepsWritingIsCorrectedAFewTimesAMinute) {
+  Pool("p", "10.0.0.0/16");
+  executor_.Advance(1min);
+  const auto begin = executor_.Now();
+  int corrected = 0;
+  for (int round = 0; round < 60; ++round) {
+    Merge("subnetpools", "p/status", R"({"status":{"allocatedCount":99}})");
+    if (Status("subnetpools", "p")["allocatedCount"] == 0) ++corrected;
+  }
+  EXPECT_GE(corrected, 1);
+  EXPECT_LE(corrected, (executor_.Now() - begin) / 10s + 1);
 }
 
 TEST_F(SystemTest, ASubnetThatFindsNoRoomInThePoolItWaitedForFails) {

@@ -35,7 +35,7 @@ class Desk {
   // this is called on. When there is no answer within kAnswerWithin, `question` is called at home
   // with no System instead. It is not called on the control thread once it was given up, but the
   // two calls can overlap: it must be safe to call from both threads. After the end of the control
-  // thread there is no answer at all. Both executors outlive what is asked.
+  // thread there is no answer at all. The desk and both executors outlive what is asked.
   template <typename Question, typename Done>
   void AskWithDeadline(async::Executor& home, Question question, Done done) {
     Add(home, std::make_unique<TypedInquiry<Question, Done>>(std::move(question), std::move(done)));
