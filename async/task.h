@@ -44,7 +44,10 @@ struct Promise : PromiseBase {
   void return_value(U&& result) {
     value.emplace(std::forward<U>(result));
   }
-  T Take() { return std::move(*value); }
+  T Take() {
+    assert(value);
+    return std::move(*value);
+  }
 };
 
 template <>
@@ -176,6 +179,7 @@ class Callback {
   }
   T await_resume() {
     handle_ = {};
+    assert(value_);
     return std::move(*value_);
   }
 

@@ -132,10 +132,10 @@ class BasicJson<kOrder>::Builder {
   void Put(BasicJson value) {
     if (open_.empty()) {
       result_ = std::move(value);
-    } else if (open_.back().key) {
-      open_.back().members.emplace_back(*open_.back().key, std::move(value));
+    } else if (Open& holder = open_.back(); holder.key) {
+      holder.members.emplace_back(*holder.key, std::move(value));
     } else {
-      open_.back().items.push_back(std::move(value));
+      holder.items.push_back(std::move(value));
     }
   }
 
@@ -210,16 +210,21 @@ std::expected<BasicJson<kOrder>, std::string> BasicJson<kOrder>::Parse(std::stri
   Builder builder;
   std::error_code error;
   jsoncons::json_string_cursor cursor(text, options, error);
-  for (; !error && !cursor.done(); cursor.next(error)) {
-    if (!builder.Add(cursor.current())) error = jsoncons::json_errc::invalid_number;
+  while (!error && !cursor.done()) {
+    if (builder.Add(cursor.current())) {
+      cursor.next(error);
+    } else {
+      error = jsoncons::json_errc::invalid_number;
+    }
   }
   if (!error) cursor.check_done(error);
-  if (!error && !builder.result()) error = jsoncons::json_errc::unexpected_eof;
-  if (error) {
+  std::optional<BasicJson> value = std::move(builder.result());
+  if (!error && !value) error = jsoncons::json_errc::unexpected_eof;
+  if (error || !value) {
     return std::unexpected(error.message() + " at line " + std::to_string(cursor.line()) +
                            ", column " + std::to_string(cursor.column()));
   }
-  return *std::move(builder.result());
+  return *std::move(value);
 }
 
 template <JsonOrder kOrder>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -54,7 +55,10 @@ class Desk {
     TypedInquiry(Question asked, Done to_tell)
         : question(std::move(asked)), done(std::move(to_tell)) {}
     void Ask(System* system) override { answer.emplace(question(system)); }
-    void Answer() override { done(std::move(*answer)); }
+    void Answer() override {
+      assert(answer);
+      done(std::move(*answer));
+    }
     void AnswerWithout() override { done(question(nullptr)); }
 
     const Question question;
