@@ -30,13 +30,13 @@ class Sandboxes {
  public:
   explicit Sandboxes(std::uint64_t count) : count_(count) {
     for (int i = 0; i < 12; ++i) {
-      environment_ += Format(
+      environment_ += berth::Format(
           R"({{"name":"SETTING_{0}","value":"a value that somebody needed once, number {0}"}},)",
           i);
     }
     environment_.pop_back();
     for (int i = 0; i < 6; ++i) {
-      fields_ += Format(
+      fields_ += berth::Format(
           R"({{"manager":"manager-{0}","operation":"Update","apiVersion":"agents.kruise.io/v1alpha1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{{"f:metadata":{{"f:labels":{{"f:app":{{}},"f:pool":{{}}}}}},"f:spec":{{"f:template":{{"f:spec":{{"f:containers":{{}}}}}}}}}}}},)",
           i);
     }
@@ -70,12 +70,12 @@ bool Write(int socket, std::string_view bytes) {
 }
 
 bool WriteChunk(int socket, const std::string& bytes) {
-  return Write(socket, Format("{:x}\r\n", bytes.size())) && Write(socket, bytes) &&
+  return Write(socket, berth::Format("{:x}\r\n", bytes.size())) && Write(socket, bytes) &&
          Write(socket, "\r\n");
 }
 
 std::string Parameter(std::string_view target, std::string_view name) {
-  const auto at = target.find(Format("{}=", name));
+  const auto at = target.find(berth::Format("{}=", name));
   if (at == std::string_view::npos) return {};
   const auto begin = at + name.size() + 1;
   return std::string(target.substr(begin, target.find('&', begin) - begin));
@@ -128,7 +128,7 @@ class Server {
     const std::uint64_t end =
         std::min(sandboxes_.count(),
                  limit.empty() ? sandboxes_.count() : begin + std::uint64_t{std::stoull(limit)});
-    std::string body = Format(
+    std::string body = berth::Format(
         R"({{"kind":"SandboxList","apiVersion":"agents.kruise.io/v1alpha1","metadata":{{"resourceVersion":"{}","continue":"{}"}},"items":[)",
         sandboxes_.count(), end < sandboxes_.count() ? std::to_string(end) : "");
     for (std::uint64_t i = begin; i < end; ++i) {
@@ -136,9 +136,9 @@ class Server {
       sandboxes_.Append(body, i, i + 1);
     }
     body += "]}";
-    return Write(socket, Format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                                "Content-Length: {}\r\n\r\n",
-                                body.size())) &&
+    return Write(socket, berth::Format("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+                                       "Content-Length: {}\r\n\r\n",
+                                       body.size())) &&
            Write(socket, body);
   }
 
@@ -164,7 +164,7 @@ class Server {
         out.clear();
       }
     }
-    out += Format(
+    out += berth::Format(
         R"({{"type":"BOOKMARK","object":{{"kind":"Sandbox","apiVersion":"agents.kruise.io/v1alpha1","metadata":{{"resourceVersion":"{}","annotations":{{"k8s.io/initial-events-end":"true"}}}}}}}})"
         "\n",
         sandboxes_.count());
@@ -193,7 +193,7 @@ int main(int argc, char** argv) {
     std::perror("listen");
     return 1;
   }
-  std::cout << Format(R"({{"port":{}}})", ntohs(address.sin_port)) << std::endl;
+  std::cout << berth::Format(R"({{"port":{}}})", ntohs(address.sin_port)) << std::endl;
   std::thread([&] {
     while (true) {
       const int socket = accept(listener, nullptr, nullptr);

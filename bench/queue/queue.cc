@@ -22,7 +22,7 @@ constexpr int kKeys = 10'000;
 
 std::vector<std::string> Keys() {
   std::vector<std::string> keys;
-  for (int i = 0; i < kKeys; ++i) keys.push_back(Format("namespace-{}/name-{}", i % 100, i));
+  for (int i = 0; i < kKeys; ++i) keys.push_back(berth::Format("namespace-{}/name-{}", i % 100, i));
   return keys;
 }
 
