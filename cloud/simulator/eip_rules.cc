@@ -1,19 +1,16 @@
 #include "cloud/simulator/eip_rules.h"
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
-#include "log/format.h"
+#include "cloud/simulator/parameters.h"
 
 namespace berth::cloud::simulator {
 namespace {
 
-constexpr std::size_t kMostTags = 20;
-constexpr std::size_t kLongestTag = 128;
 constexpr std::size_t kLongestName = 128;
 constexpr std::size_t kLongestDescription = 256;
 
@@ -25,20 +22,6 @@ const std::set<std::string_view> kOtherLines = {"BGP", "BGP_PRO", "BGP_FinanceCl
 
 std::unexpected<Refusal> InvalidComponent() {
   return Refuse(400, "COMMODITY.INVALID_COMPONENT", "The instance component is invalid.");
-}
-
-// As people count, not bytes.
-std::size_t Characters(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-bool IsUrl(std::string_view text) {
-  return text.starts_with("http://") || text.starts_with("https://");
-}
-
-bool IsText(std::string_view text, std::size_t most) {
-  return Characters(text) <= most && !IsUrl(text);
 }
 
 // None unless it is written as a number is, without signs, blanks or leading zeros.
@@ -95,37 +78,6 @@ std::string Or(const std::string& value, std::string otherwise) {
 }
 
 }  // namespace
-
-std::vector<std::string> Numbered(const Call& call, const std::string& name) {
-  std::vector<std::string> values;
-  for (int n = 1;; ++n) {
-    const std::string& value = call[Format("{}.{}", name, n)];
-    if (value.empty()) return values;
-    values.push_back(value);
-  }
-}
-
-std::expected<Tags, Refusal> NumberedTags(const Call& call) {
-  Tags tags;
-  for (std::size_t n = 1; call.Has(Format("Tag.{}.Key", n)); ++n) {
-    if (n > kMostTags) {
-      return Refuse(400, "NumberExceed.Tags", "The maximum number of Tags is exceeded.");
-    }
-    const std::string& key = call[Format("Tag.{}.Key", n)];
-    const std::string& value = call[Format("Tag.{}.Value", n)];
-    if (key.empty() || !IsText(key, kLongestTag) || key.starts_with("aliyun") ||
-        key.starts_with("acs:")) {
-      return Refuse(400, "InvalidTagKey.Malformed", "The specified Tag.n.Key is not valid.");
-    }
-    if (!IsText(value, kLongestTag)) {
-      return Refuse(400, "InvalidTagValue.Malformed", "The specified Tag.n.Value is not valid.");
-    }
-    if (!tags.emplace(key, value).second) {
-      return Refuse(400, "Duplicate.TagKey", "The Tag.N.Key contains duplicate keys.");
-    }
-  }
-  return tags;
-}
 
 std::expected<Eip, Refusal> EipToAllocate(const Call& call) {
   Eip eip;

@@ -1,32 +1,18 @@
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <deque>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "cloud/simulator/eip_store.h"
 #include "cloud/simulator/ids.h"
 #include "cloud/simulator/product.h"
 #include "cloud/vpc.h"
 
 namespace berth::cloud::simulator {
-
-// An elastic IP came or went, and who wanted it so: the caller of a key, or nobody when it was done
-// out of band.
-struct LedgerEntry {
-  enum class Event { kAllocated, kReleased };
-
-  Event event;
-  async::WallTime at;
-  std::string allocation_id;
-  std::string address;
-  std::string by;
-  std::string client_token;  // of an allocation
-};
 
 struct VpcOptions {
   std::string region = "cn-hangzhou";
@@ -55,7 +41,7 @@ class VpcProduct : public Product {
   Outcome Do(const Call& call) override;
 
   // Lets the time pass: what has fallen due until now happens. Every call does it first.
-  void Settle(async::WallTime now);
+  void Settle(async::WallTime now) { store_.Settle(now); }
 
   // Out of band: what others do with the same account. What is empty in `eip` is as the cloud's
   // defaults are; its ID.
@@ -66,35 +52,21 @@ class VpcProduct : public Product {
   const Eip* Find(const std::string& id) const;
   // One that exists, to be changed as others would: protection, management, status, name, … but
   // neither its IDs nor its tags.
-  Eip& Edit(const std::string& id) { return eips_.at(id).eip; }
-  void SetTags(const std::string& id, Tags tags);
-  std::string CreatePackage(int bandwidth, std::string isp = "BGP");
+  Eip& Edit(const std::string& id) { return store_.At(id).eip; }
+  void SetTags(const std::string& id, Tags tags) { store_.SetTags(id, std::move(tags)); }
+  std::string CreatePackage(int bandwidth, std::string isp = "BGP") {
+    return store_.AddPackage(bandwidth, std::move(isp));
+  }
   void SetQuota(std::size_t eips) { options_.eip_quota = eips; }
   // Whether the account can pay for what it orders.
   void SetFunded(bool funded) { funded_ = funded; }
 
   // Sorted by ID, also those that are not visible yet or are being released.
   std::vector<Eip> Eips() const;
-  std::size_t size() const { return eips_.size(); }
-  const std::deque<LedgerEntry>& ledger() const { return ledger_; }
+  std::size_t size() const { return store_.all().size(); }
+  const std::deque<LedgerEntry>& ledger() const { return store_.ledger(); }
 
  private:
-  struct Record {
-    Eip eip;
-    async::WallTime allocated_at;
-    bool visible = false;
-  };
-  struct Package {
-    int bandwidth = 0;
-    std::string isp;
-    std::set<std::string> members;
-  };
-  // What ends by itself.
-  enum class Phase { kInvisible, kStatus, kPackage };
-  struct Due {
-    std::string id;
-    Phase phase;
-  };
   using Action = Outcome (VpcProduct::*)(const Call&);
   static const std::map<std::string_view, Action>& Actions();
 
@@ -113,35 +85,16 @@ class VpcProduct : public Product {
   Outcome MoveResourceGroup(const Call& call);
 
   Check CheckRegion(const Call& call, bool mandatory) const;
-  // The one that `parameter` names, if it may be changed now.
-  std::expected<Record*, Refusal> ToChange(const Call& call, const std::string& parameter);
-  // Those that ResourceId.N name.
-  std::expected<std::vector<Record*>, Refusal> ToTag(const Call& call);
-  std::expected<Package*, Refusal> PackageOf(const Call& call);
-  // The visible ones that may be meant, to be looked through.
-  std::vector<const Record*> Candidates(const std::vector<std::string>& ids,
-                                        const std::vector<std::string>& addresses,
-                                        const Call& call) const;
-  Json Describe(const Record& record) const;
-
-  Record& Insert(Eip eip, async::WallTime at);
-  void Erase(const std::string& id);
-  void Enter(LedgerEntry entry);
-  void After(const Call& call, async::Duration delay, const std::string& id, Phase phase);
-  void End(const Due& due);
-  std::string NextAddress();
+  // The EIP that `parameter` names, if it may be changed now.
+  std::expected<EipRecord*, Refusal> ToChange(const Call& call, const std::string& parameter);
+  // The EIPs that ResourceId.N name.
+  std::expected<std::vector<const EipRecord*>, Refusal> ToTag(const Call& call) const;
+  std::expected<BandwidthPackage*, Refusal> PackageOf(const Call& call);
 
   VpcOptions options_;
   Ids& ids_;
+  EipStore store_;
   bool funded_ = true;
-  async::WallTime now_{};
-  std::map<std::string, Record> eips_;
-  std::map<std::string, std::string> by_address_;  // to the ID
-  std::set<std::array<std::string, 3>> by_tag_;    // key, value, ID
-  std::map<std::string, Package> packages_;
-  std::multimap<async::WallTime, Due> due_;
-  std::deque<LedgerEntry> ledger_;
-  std::uint32_t last_address_ = 0;
 };
 
 }  // namespace berth::cloud::simulator

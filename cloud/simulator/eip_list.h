@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cloud/simulator/eip_store.h"
+#include "cloud/simulator/product.h"
+#include "json/json.h"
+
+// What the calls that list EIPs have in common.
+namespace berth::cloud::simulator {
+
+// The visible EIPs that match every filter given; of these IDs and addresses, where any are named.
+std::vector<const EipRecord*> SelectEips(const EipStore& store, const std::vector<std::string>& ids,
+                                         const std::vector<std::string>& addresses,
+                                         const Call& call);
+// The answer to DescribeEipAddresses.
+Outcome DescribeEips(const EipStore& store, const std::string& region, const Call& call);
+
+}  // namespace berth::cloud::simulator
