@@ -56,8 +56,9 @@ Verdict JudgePoolClaimDeletion(const PoolClaim& claim, const Knowledge& known);
 // What spec.defaultBlockSize becomes when it is not given: the usual size of the family, within
 // the pool's range and bounds. None when the CIDR is none.
 std::optional<int> DefaultBlockSize(const Pool& pool);
-// What spec.blockSize becomes when a claim says neither what size nor which block: its pool's
-// default. None when the claim says it, and when the pool is not known.
+// What spec.blockSize becomes when a claim says neither what size nor which block: the size of the
+// block that its pool keeps for it, or the pool's default. None when the claim says it, and when
+// the pool is not known.
 std::optional<int> DefaultBlockSize(const Claim& claim, const Knowledge& known);
 
 }  // namespace berth::ipam

@@ -52,13 +52,29 @@ void CheckRequested(Verdict& verdict, const Claim& claim, const PoolRules* rules
                            rules->max_block));
 }
 
+// The size of the block that the pool keeps for the claim, if it keeps one.
+std::optional<int> KeptSize(const Claim& claim, const Space::PoolState* pool) {
+  const auto kept = pool ? KeptFor(pool->pool, claim.id.name) : std::nullopt;
+  return kept ? std::optional(kept->prefix()) : std::nullopt;
+}
+
+void CheckClaimSize(Verdict& verdict, const Claim& claim, const Space::PoolState* pool) {
+  const auto kept = claim.requested.empty() ? KeptSize(claim, pool) : std::nullopt;
+  if (!kept) return CheckSize(verdict, kSizeField, *claim.block_size, RulesFor(pool));
+  if (*kept != *claim.block_size)
+    verdict.Invalid(kSizeField, *claim.block_size,
+                    Format("the pool keeps {} for this claim: leave the size out, or ask for {}",
+                           KeptFor(pool->pool, claim.id.name)->ToString(), *kept));
+}
+
 Verdict CheckClaim(const Claim& claim, const Knowledge& known) {
   Verdict verdict;
-  const PoolRules* rules = RulesFor(CheckPoolRef(verdict, kPoolField, claim.id, claim.pool, known));
+  const Space::PoolState* pool = CheckPoolRef(verdict, kPoolField, claim.id, claim.pool, known);
+  const PoolRules* rules = RulesFor(pool);
   CheckClusterId(verdict, claim.cluster);
   if (claim.block_size && !claim.requested.empty())
     verdict.Forbidden(kRequestField, "may not be given together with spec.blockSize");
-  if (claim.block_size) CheckSize(verdict, kSizeField, *claim.block_size, rules);
+  if (claim.block_size) CheckClaimSize(verdict, claim, pool);
   if (!claim.requested.empty()) CheckRequested(verdict, claim, rules);
   return verdict;
 }
@@ -84,7 +100,7 @@ void Foresee(Verdict& verdict, const Claim& claim, const Knowledge& known) {
   if (const auto exact = Cidr::Parse(claim.requested)) {
     wish.exact = *exact;
   } else {
-    wish.size = claim.block_size.value_or(pool->rules->default_block);
+    wish.size = claim.block_size;
   }
   const auto checked = known.space->Check(claim.PoolKey(), wish);
   if (!checked) verdict.warnings.push_back("the claim will wait: " + checked.error().message);
@@ -184,8 +200,10 @@ Verdict JudgePoolClaim(const PoolClaim& now, const PoolClaim* before, const Know
 
 std::optional<int> DefaultBlockSize(const Claim& claim, const Knowledge& known) {
   if (claim.block_size || !claim.requested.empty() || !known.space) return std::nullopt;
-  const PoolRules* rules = RulesFor(known.space->Find(claim.PoolKey()));
-  return rules ? std::optional(rules->default_block) : std::nullopt;
+  const Space::PoolState* pool = known.space->Find(claim.PoolKey());
+  const PoolRules* rules = RulesFor(pool);
+  if (!rules) return std::nullopt;
+  return KeptSize(claim, pool).value_or(rules->default_block);
 }
 
 }  // namespace berth::ipam

@@ -105,13 +105,33 @@ TEST_F(ClaimAdmission, Flaw4WhatIsNotFreeIsWaitedFor) {
   }
 }
 
-TEST_F(ClaimAdmission, WhoHasAStampIsNotInItsOwnWay) {
+TEST_F(ClaimAdmission, ANewClaimIsNotWarnedOfReservations) {
   AddPool({"tiny", Range("192.0.2.0/24")});
   ASSERT_TRUE(space_.Reserve("ns/tiny", {.claim = "claim", .cluster = "b", .size = 24, .owner = 7},
                              executor_.Now() + std::chrono::seconds(30)));
   const std::string spec = R"("poolRef":"tiny","clusterID":"b","blockSize":24)";
   EXPECT_THAT(Create({"claim", spec, "", "", Stamped("s")}).warnings, IsEmpty());
-  EXPECT_THAT(Create({"claim", spec}).warnings, ElementsAre(HasSubstr("no free /24")));
+  EXPECT_THAT(Create({"claim", spec}).warnings, IsEmpty());
+}
+
+TEST_F(ClaimAdmission, AClaimThatABlockIsKeptForIsOfThatSize) {
+  AddPool({"kept", R"("cidr":"192.0.2.0/24","maxBlockSize":28,)"
+                   R"("preAllocations":{"claim":"192.0.2.64/26","small":"192.0.2.0/30"})"});
+  const std::string spec = R"("poolRef":"kept","clusterID":"b")";
+  const Proposed without{"claim", spec};
+  EXPECT_EQ(DefaultBlockSize(without.As<Claim>(), known_), 26);
+  EXPECT_EQ(DefaultBlockSize(Proposed{"small", spec}.As<Claim>(), known_), 30);
+  EXPECT_EQ(DefaultBlockSize(Proposed{"other", spec}.As<Claim>(), known_), 24);
+  for (const Proposed& fits : {without, Proposed{"claim", spec + R"(,"blockSize":26)"},
+                               Proposed{"small", spec + R"(,"blockSize":30)"},
+                               Proposed{"claim", spec + R"(,"requestedCIDR":"192.0.2.128/25")"}}) {
+    const Verdict verdict = Create(fits);
+    EXPECT_THAT(Faults(verdict), IsEmpty());
+    EXPECT_THAT(verdict.warnings, IsEmpty());
+  }
+  EXPECT_THAT(Faults(Create({"claim", spec + R"(,"blockSize":24)"})),
+              ElementsAre(HasSubstr("the pool keeps 192.0.2.64/26 for this claim: leave the size "
+                                    "out, or ask for 26")));
 }
 
 TEST_F(ClaimAdmission, AnUpdateForeseesNothing) {

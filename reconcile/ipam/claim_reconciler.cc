@@ -11,10 +11,8 @@
 namespace berth::ipam {
 namespace {
 
-using namespace std::chrono_literals;
-
-// A refusal by the API server that no event will tell the end of.
-constexpr auto kRefusedAgain = 30s;
+// The name of a block's Subnet is another Subnet's.
+constexpr std::string_view kNameTaken = "NameTaken";
 
 kube::Error Denied(const Denial& denial) {
   return {kube::ErrorClass::kTerminal, denial.reason, denial.message, 0, {}};
@@ -43,26 +41,47 @@ async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
     if (const auto ended = co_await End(std::move(claim)); !ended) co_return ended;
     co_return co_await Settle(std::move(key), 0);
   }
-  const auto* binding = context_.space.BindingOf(claim.PoolKey(), claim.cluster, owner);
-  auto block = binding && binding->claim == owner && binding->subnet != 0
-                   ? kube::Result<Cidr>(binding->block)
-                   : co_await Allocate(claim, owner);
+  auto given = co_await BlockOf(claim, owner);
   Step told;
-  bool refused = false;
-  if (block) {
-    told = co_await ReportBound(std::move(claim), *block);
-  } else if (block.error().code == 0 && !block.error().reason.empty() &&
-             block.error().error_class == kube::ErrorClass::kTerminal) {
+  runtime::Requeue again = *settled;
+  if (given) {
+    refusals_.Forget(key);
+    told = co_await ReportBound(std::move(claim), std::move(*given));
+  } else if (given.error().code == 0 && !given.error().reason.empty() &&
+             given.error().error_class == kube::ErrorClass::kTerminal) {
     // Waits for an event that changes it: room, a pool, a spec.
-    told = co_await ReportError(std::move(claim), block.error().reason, block.error().message);
-  } else if (block.error().error_class == kube::ErrorClass::kTerminal) {
-    refused = true;
-    told = co_await ReportError(std::move(claim), "SubnetRefused", block.error().message);
+    told = co_await ReportError(std::move(claim), given.error().reason, given.error().message);
+  } else if (given.error().error_class == kube::ErrorClass::kTerminal) {
+    const auto now = context_.executor.Now();
+    const Refusals::Refusal* refusal = refusals_.Waiting(claim.id, now);
+    if (!refusal) refusal = &refusals_.Note(claim.id, given.error().message, now);
+    again.after = refusal->until - now;
+    told = co_await ReportError(std::move(claim), "SubnetRefused", given.error().message);
   } else {
-    co_return std::unexpected(block.error());
+    co_return std::unexpected(given.error());
   }
   if (!told) co_return std::unexpected(told.error());
-  co_return runtime::Requeue{refused ? async::Duration(kRefusedAgain) : settled->after};
+  co_return again;
+}
+
+async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::BlockOf(Claim claim,
+                                                                           Owner owner) {
+  const auto* binding = context_.space.BindingOf(claim.PoolKey(), claim.cluster, owner);
+  if (binding && binding->claim == owner && binding->subnet != 0) {
+    const Subnet* subnet =
+        context_.caches.SubnetAt(claim.PoolKey(), binding->block, binding->subnet);
+    co_return Given{binding->block,
+                    subnet ? subnet->id.name : SubnetName(claim.pool, binding->block)};
+  }
+  if (const auto* refusal = refusals_.Waiting(claim.id, context_.executor.Now())) {
+    co_return std::unexpected(
+        kube::Error{kube::ErrorClass::kTerminal, "SubnetRefused", refusal->message, 403, {}});
+  }
+  co_return co_await Allocate(std::move(claim), owner);
+}
+
+bool ClaimReconciler::BacksOff(const Claim& claim) const {
+  return refusals_.Waiting(claim.id, context_.executor.Now()) != nullptr;
 }
 
 // Looks after what was asked for by a claim that is gone: the block is given back once it is
@@ -83,10 +102,12 @@ async::Task<Outcome> ClaimReconciler::Settle(std::string key, Owner except) {
       continue;
     }
     const auto ns = std::string(SplitKey(key).first);
-    const auto subnet =
-        co_await context_.api.Get(kSubnets, ns, SubnetName(attempt.pool, attempt.block));
-    if (!subnet && !IsGone(subnet.error())) co_return std::unexpected(subnet.error());
-    if (subnet) Take(*subnet);
+    for (auto* name : {SubnetName, OtherSubnetName}) {
+      const auto subnet =
+          co_await context_.api.Get(kSubnets, ns, name(attempt.pool, attempt.block));
+      if (!subnet && !IsGone(subnet.error())) co_return std::unexpected(subnet.error());
+      if (subnet) Take(*subnet);
+    }
     context_.space.Abandon(owner);
     attempts_[key].erase(owner);
   }
@@ -104,13 +125,12 @@ async::Task<Outcome> ClaimReconciler::End(Claim claim) {
   co_return runtime::Requeue{};
 }
 
-std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner owner) {
+std::expected<Wish, Denial> ClaimReconciler::WishOf(const Claim& claim, Owner owner) const {
   Wish wish{.claim = claim.id.name,
             .cluster = claim.cluster,
             .size = claim.block_size,
             .exact = std::nullopt,
             .owner = owner};
-  const std::string pool = claim.PoolKey();
   if (claim.block_size && !claim.requested.empty()) {
     return std::unexpected(
         Denial{"InvalidRequest", "spec.blockSize and spec.requestedCIDR exclude each other"});
@@ -124,10 +144,17 @@ std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner ow
     }
     wish.exact = *requested;
   }
+  // It was promised this block, and the Subnet is gone: this one or none.
+  if (const auto promised = Cidr::Parse(claim.allocated)) wish.exact = *promised;
+  return wish;
+}
+
+std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner owner) {
+  const auto wish = WishOf(claim, owner);
+  if (!wish) return std::unexpected(wish.error());
+  const std::string pool = claim.PoolKey();
   if (!claim.allocated.empty()) {
-    // It was promised this block, and the Subnet is gone: this one or none.
-    if (const auto promised = Cidr::Parse(claim.allocated)) wish.exact = *promised;
-    auto again = context_.space.Assign(pool, wish);
+    auto again = context_.space.Assign(pool, *wish);
     if (!again && again.error().reason == "RequestedCIDRTaken") {
       again.error() = {"AllocationLost",
                        Format("its Subnet was deleted, and {}", again.error().message)};
@@ -136,14 +163,26 @@ std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner ow
   }
   const auto stamp =
       ReadStamp(claim.stamp, context_.stamp_key, claim.id.ns, claim.id.name, claim.pool);
-  const bool fits = stamp && (!wish.exact || *wish.exact == stamp->block) &&
-                    (!wish.size || *wish.size == stamp->block.prefix());
+  const bool fits = stamp && (!wish->exact || *wish->exact == stamp->block) &&
+                    (!wish->size || *wish->size == stamp->block.prefix());
   if (fits) {
-    if (auto redeemed = context_.space.Redeem(pool, stamp->token, stamp->block, wish)) {
+    if (auto redeemed = context_.space.Redeem(pool, stamp->token, stamp->block, *wish)) {
       return redeemed;
     }
+  } else if (stamp) {
+    // The claim has changed since; what was reserved for it must not be in its way.
+    context_.space.Abandon(stamp->token);
   }
-  return context_.space.Assign(pool, wish);
+  return context_.space.Assign(pool, *wish);
+}
+
+// Nothing else is to be had, but the cluster's own block from before rests: nobody has to be kept
+// from using it before its last user forgets it. True when its rest is ended now.
+bool ClaimReconciler::TakesBack(const Claim& claim, Owner owner) {
+  const auto wish = WishOf(claim, owner);
+  if (!wish) return false;
+  const auto resting = context_.space.RestingFor(claim.PoolKey(), *wish);
+  return resting && end_rest_(*resting);
 }
 
 void ClaimReconciler::Arrived(const Claim& claim) {
@@ -153,6 +192,7 @@ void ClaimReconciler::Arrived(const Claim& claim) {
 }
 
 void ClaimReconciler::Left(const Claim& claim) {
+  refusals_.Forget(claim.id.Key());
   const Owner owner = Fingerprint(claim.id.uid);
   const auto attempts = attempts_.find(claim.id.Key());
   if (attempts != attempts_.end() && attempts->second.contains(owner)) return;  // see Settle
@@ -170,7 +210,8 @@ async::Task<kube::Result<bool>> ClaimReconciler::Exists(Claim claim) {
   co_return present->id.uid == claim.id.uid && present->id.deleting == 0;
 }
 
-async::Task<kube::Result<Cidr>> ClaimReconciler::Allocate(Claim claim, Owner owner) {
+async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Allocate(Claim claim,
+                                                                            Owner owner) {
   if (!claim.allocated.empty()) {
     // Its Subnet is gone. Most often that is because the claim is, which another watch will tell.
     const auto exists = co_await Exists(claim);
@@ -181,12 +222,17 @@ async::Task<kube::Result<Cidr>> ClaimReconciler::Allocate(Claim claim, Owner own
     }
   }
   const auto block = Choose(claim, owner);
+  if (!block && TakesBack(claim, owner)) {
+    co_return std::unexpected(
+        kube::Error{kube::ErrorClass::kConflict, {}, "waits for the end of its block's rest"});
+  }
   if (!block) co_return std::unexpected(Denied(block.error()));
   co_return co_await Make(std::move(claim), owner, *block);
 }
 
-std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block) const {
-  Json body = ObjectFor(kSubnets, SubnetName(claim.pool, block), kClaims, claim.id);
+std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block,
+                                    const std::string& name) const {
+  Json body = ObjectFor(kSubnets, name, kClaims, claim.id);
   const Space::PoolState* pool = context_.space.Find(claim.PoolKey());
   if (pool && pool->pool.grace_seconds > 0) {
     // Deleted, it rests before its block is given out again.
@@ -202,40 +248,64 @@ std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block) const
   return body.to_string();
 }
 
-async::Task<kube::Result<Cidr>> ClaimReconciler::Make(Claim claim, Owner owner, Cidr block) {
-  const std::string key = claim.id.Key();
-  auto& attempts = attempts_[key];
-  // A try before this one may still be under way, whatever becomes of this one.
-  std::optional<async::TimePoint> earlier;
-  if (const auto found = attempts.find(owner);
-      found != attempts.end() && found->second.settled > context_.executor.Now()) {
-    earlier = found->second.settled;
+async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Make(Claim claim, Owner owner,
+                                                                        Cidr block) {
+  auto made = co_await MakeAs(claim, owner, block, SubnetName(claim.pool, block));
+  if (!made && made.error().reason == kNameTaken &&
+      made.error().error_class == kube::ErrorClass::kTerminal) {
+    made = co_await MakeAs(claim, owner, block, OtherSubnetName(claim.pool, block));
   }
-  // Noted before it is sent: the coroutine may be destroyed while it waits.
-  attempts.insert_or_assign(owner, Attempt{claim.pool, block, context_.executor.Now() + kSettled});
-  const auto made = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block));
-  if (!made && made.error().error_class == kube::ErrorClass::kAmbiguous) {
-    co_return std::unexpected(made.error());
-  }
-  const bool exists = !made && made.error().reason == "AlreadyExists";
-  const bool refused =
-      !made && !exists &&
-      (made.error().error_class == kube::ErrorClass::kTerminal || IsGone(made.error()));
-  if (!made && !exists && !refused) co_return std::unexpected(made.error());
-  Answered(key, owner, earlier);
-  if (exists) co_return co_await Adopt(std::move(claim), owner, block);
-  if (made) {
-    Take(*made);
-    co_return block;
-  }
-  kube::Error error = made.error();
-  if (earlier) {
-    error.error_class = kube::ErrorClass::kRetry;
-  } else {
-    error.error_class = kube::ErrorClass::kTerminal;
+  // Given back, so that others may try with it.
+  if (!made && made.error().error_class == kube::ErrorClass::kTerminal) {
     context_.space.Abandon(owner);
   }
+  co_return made;
+}
+
+async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::MakeAs(Claim claim, Owner owner,
+                                                                          Cidr block,
+                                                                          std::string name) {
+  const std::string key = claim.id.Key();
+  // A try before this one may still be under way, whatever becomes of this one.
+  const auto earlier = OpenUntil(key, owner);
+  // Noted before it is sent: the coroutine may be destroyed while it waits.
+  attempts_[key].insert_or_assign(owner,
+                                  Attempt{claim.pool, block, context_.executor.Now() + kSettled});
+  const auto sent = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block, name));
+  if (!sent && sent.error().error_class == kube::ErrorClass::kAmbiguous) {
+    co_return std::unexpected(sent.error());
+  }
+  const bool exists = !sent && sent.error().reason == "AlreadyExists";
+  const bool refused =
+      !sent && !exists &&
+      (sent.error().error_class == kube::ErrorClass::kTerminal || IsGone(sent.error()));
+  if (!sent && !exists && !refused) co_return std::unexpected(sent.error());
+  Answered(key, owner, earlier);
+  if (sent) {
+    Take(*sent);
+    co_return Given{block, std::move(name)};
+  }
+  kube::Error error = sent.error();
+  if (exists) {
+    auto adopted = co_await Adopt(std::move(claim), owner, block, name);
+    if (adopted || adopted.error().error_class != kube::ErrorClass::kTerminal) co_return adopted;
+    error = adopted.error();
+  }
+  error.message = ExplainRefusal("Subnet", name, error);
+  error.error_class = earlier ? kube::ErrorClass::kRetry : kube::ErrorClass::kTerminal;
+  if (error.code == 0) error.code = 409;
   co_return std::unexpected(std::move(error));
+}
+
+// Until when a create of the claim's Subnet may be carried out that was not answered.
+std::optional<async::TimePoint> ClaimReconciler::OpenUntil(const std::string& key,
+                                                           Owner owner) const {
+  const auto attempts = attempts_.find(key);
+  if (attempts == attempts_.end()) return std::nullopt;
+  const auto found = attempts->second.find(owner);
+  if (found == attempts->second.end()) return std::nullopt;
+  if (found->second.settled <= context_.executor.Now()) return std::nullopt;
+  return found->second.settled;
 }
 
 // The last try has its answer: what is left open are those before it.
@@ -253,9 +323,17 @@ void ClaimReconciler::Answered(const std::string& key, Owner owner,
   if (attempts->second.empty()) attempts_.erase(attempts);
 }
 
-void ClaimReconciler::Keep(const Claim& claim, const Cidr& block) {
-  attempts_[claim.id.Key()].insert_or_assign(
-      Fingerprint(claim.id.uid), Attempt{claim.pool, block, context_.executor.Now() + kSettled});
+std::optional<async::TimePoint> ClaimReconciler::Keep(const Claim& claim, const Cidr& block) {
+  const std::string key = claim.id.Key();
+  const Owner owner = Fingerprint(claim.id.uid);
+  const auto earlier = OpenUntil(key, owner);
+  attempts_[key].insert_or_assign(owner,
+                                  Attempt{claim.pool, block, context_.executor.Now() + kSettled});
+  return earlier;
+}
+
+void ClaimReconciler::Release(const Claim& claim, std::optional<async::TimePoint> earlier) {
+  Answered(claim.id.Key(), Fingerprint(claim.id.uid), earlier);
 }
 
 bool ClaimReconciler::MayReturn(const Subnet& subnet) const {
@@ -267,8 +345,10 @@ bool ClaimReconciler::MayReturn(const Subnet& subnet) const {
 }
 
 // There is a Subnet of this name: made by an earlier try of this claim, or somebody else's.
-async::Task<kube::Result<Cidr>> ClaimReconciler::Adopt(Claim claim, Owner owner, Cidr block) {
-  const auto read = co_await context_.api.Get(kSubnets, claim.id.ns, SubnetName(claim.pool, block));
+async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Adopt(Claim claim, Owner owner,
+                                                                         Cidr block,
+                                                                         std::string name) {
+  const auto read = co_await context_.api.Get(kSubnets, claim.id.ns, name);
   if (!read) {
     // Gone again: another try will tell.
     co_return std::unexpected(
@@ -276,9 +356,18 @@ async::Task<kube::Result<Cidr>> ClaimReconciler::Adopt(Claim claim, Owner owner,
   }
   const auto subnet = kube::Decode<Subnet>(*read);
   if (!subnet) co_return std::unexpected(subnet.error());
+  if (subnet->cidr != block || subnet->pool != claim.pool) {
+    co_return std::unexpected(
+        kube::Error{kube::ErrorClass::kTerminal,
+                    std::string(kNameTaken),
+                    Format("a Subnet of this name holds {} of pool {}",
+                           subnet->cidr ? subnet->cidr->ToString() : "no block", subnet->pool),
+                    409,
+                    {}});
+  }
   if (subnet->claim_uid == claim.id.uid) {
     Take(*read);
-    co_return block;
+    co_return Given{block, std::move(name)};
   }
   context_.space.Abandon(owner);
   Take(*read);
@@ -291,13 +380,12 @@ void ClaimReconciler::Take(std::string_view body) {
   if (const auto subnet = kube::Decode<Subnet>(body)) on_made_(*subnet);
 }
 
-async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Cidr block) {
+async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Given given) {
   const bool news = !claim.Bound();
-  const std::string message =
-      Format("{} is allocated, as Subnet {}", block.ToString(), SubnetName(claim.pool, block));
+  const std::string block = given.block.ToString();
+  const std::string message = Format("{} is allocated, as Subnet {}", block, given.subnet);
   auto written = co_await Write(
-      &claim, {.phase = "Bound", .reason = "Bound", .message = message, .ready = true},
-      block.ToString());
+      &claim, {.phase = "Bound", .reason = "Bound", .message = message, .ready = true}, block);
   if (!written) co_return written;
   if (news) {
     context_.events.Record(claim.id.Reference(kClaims), kube::EventType::kNormal, "SubnetAllocated",

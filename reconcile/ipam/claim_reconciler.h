@@ -5,6 +5,7 @@
 #include <string>
 
 #include "reconcile/ipam/context.h"
+#include "reconcile/ipam/refusals.h"
 
 namespace berth::ipam {
 
@@ -13,9 +14,11 @@ namespace berth::ipam {
 // is the allocation and names its claim by uid; then the claim's status; then the end of its stamp.
 class ClaimReconciler {
  public:
-  // `on_made` is told of a Subnet that was made before the watch is.
-  ClaimReconciler(Context& context, std::function<void(const Subnet&)> on_made)
-      : context_(context), on_made_(std::move(on_made)) {}
+  // `on_made` is told of a Subnet that was made before the watch is. `end_rest` ends the grace
+  // period of a Subnet, by key; false when that was asked before.
+  ClaimReconciler(Context& context, std::function<void(const Subnet&)> on_made,
+                  std::function<bool(const std::string&)> end_rest)
+      : context_(context), on_made_(std::move(on_made)), end_rest_(std::move(end_rest)) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
@@ -24,8 +27,12 @@ class ClaimReconciler {
   // It is gone: what was held for it and never asked for is free.
   void Left(const Claim& claim);
   // Something is being made of the claim's block: as long as that may be under way the block stays
-  // the claim's, also when its Subnet goes.
-  void Keep(const Claim& claim, const Cidr& block);
+  // the claim's, also when its Subnet goes. Until when it was kept already, if it was.
+  std::optional<async::TimePoint> Keep(const Claim& claim, const Cidr& block);
+  // It was made, or refused: the block is kept no longer than `earlier`.
+  void Release(const Claim& claim, std::optional<async::TimePoint> earlier);
+  // Its Subnet was refused and is not tried again yet: what becomes free is not for this claim.
+  bool BacksOff(const Claim& claim) const;
   // Whether a Subnet that is gone was asked for a second time, without an answer yet, and may be
   // made again at any moment; or its block is kept.
   bool MayReturn(const Subnet& subnet) const;
@@ -37,25 +44,36 @@ class ClaimReconciler {
     Cidr block;
     async::TimePoint settled;  // the last of them
   };
+  struct Given {
+    Cidr block;
+    std::string subnet;  // the Subnet's name
+  };
 
   async::Task<Outcome> Settle(std::string key, Owner except);
   async::Task<kube::Result<bool>> Exists(Claim claim);
-  async::Task<kube::Result<Cidr>> Allocate(Claim claim, Owner owner);
+  async::Task<kube::Result<Given>> BlockOf(Claim claim, Owner owner);
+  async::Task<kube::Result<Given>> Allocate(Claim claim, Owner owner);
+  std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) const;
   std::expected<Cidr, Denial> Choose(const Claim& claim, Owner owner);
-  async::Task<kube::Result<Cidr>> Make(Claim claim, Owner owner, Cidr block);
-  async::Task<kube::Result<Cidr>> Adopt(Claim claim, Owner owner, Cidr block);
-  std::string BodyOf(const Claim& claim, const Cidr& block) const;
-  async::Task<Step> ReportBound(Claim claim, Cidr block);
+  bool TakesBack(const Claim& claim, Owner owner);
+  async::Task<kube::Result<Given>> Make(Claim claim, Owner owner, Cidr block);
+  async::Task<kube::Result<Given>> MakeAs(Claim claim, Owner owner, Cidr block, std::string name);
+  async::Task<kube::Result<Given>> Adopt(Claim claim, Owner owner, Cidr block, std::string name);
+  std::string BodyOf(const Claim& claim, const Cidr& block, const std::string& name) const;
+  async::Task<Step> ReportBound(Claim claim, Given given);
   async::Task<Step> ReportError(Claim claim, std::string reason, std::string message);
   async::Task<Step> Write(Claim* claim, Report report, std::string allocated);
   async::Task<Step> DropStamp(Claim claim);
   async::Task<Outcome> End(Claim claim);
   void Answered(const std::string& key, Owner owner, std::optional<async::TimePoint> earlier);
+  std::optional<async::TimePoint> OpenUntil(const std::string& key, Owner owner) const;
   void Take(std::string_view body);
 
   Context& context_;
   const std::function<void(const Subnet&)> on_made_;
+  const std::function<bool(const std::string&)> end_rest_;
   std::map<std::string, std::map<Owner, Attempt>> attempts_;  // by the claim's key
+  Refusals refusals_;
 };
 
 }  // namespace berth::ipam

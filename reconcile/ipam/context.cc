@@ -7,6 +7,21 @@ kube::Reflector::Options Collection(const kube::Resource& resource) {
   return {.path = kube::PathOf(resource, "")};
 }
 
+std::string BlockKey(const std::string& pool, const Cidr& block) {
+  return pool + " " + block.ToString();
+}
+
+std::vector<std::string> KeyIfRenamed(const Subnet& subnet) {
+  if (!subnet.cidr || subnet.id.name == SubnetName(subnet.pool, *subnet.cidr)) return {};
+  return {BlockKey(subnet.PoolKey(), *subnet.cidr)};
+}
+
+template <typename T>
+std::vector<std::string> OwnerOf(const T& object) {
+  if (object.owner_uid.empty()) return {};
+  return {object.owner_uid};
+}
+
 }  // namespace
 
 Caches::Caches(async::Executor& executor, kube::Transport& transport)
@@ -20,6 +35,9 @@ Caches::Caches(async::Executor& executor, kube::Transport& transport)
       latest_pool_claims(executor, pool_claims),
       subnets_by_pool(
           subnets.AddIndex([](const Subnet& subnet) { return std::vector{subnet.PoolKey()}; })),
+      renamed_by_block(subnets.AddIndex(KeyIfRenamed)),
+      pools_by_owner(pools.AddIndex(OwnerOf<Pool>)),
+      claims_by_owner(claims.AddIndex(OwnerOf<Claim>)),
       unbound_claims_by_pool(claims.AddIndex([](const Claim& claim) {
         return claim.Bound() ? std::vector<std::string>() : std::vector{claim.PoolKey()};
       })),
@@ -51,6 +69,23 @@ void Caches::Refresh() {
   subnets.Refresh();
   claims.Refresh();
   pool_claims.Refresh();
+}
+
+const Subnet* Caches::SubnetAt(const std::string& pool, const Cidr& block, Owner uid) const {
+  const Subnet* usual = subnets.Get(KeyBeside(pool, SubnetName(SplitKey(pool).second, block)));
+  if (usual && Fingerprint(usual->id.uid) == uid) return usual;
+  const Subnet* renamed = nullptr;
+  subnets.ForEachIn(renamed_by_block, BlockKey(pool, block),
+                    [&](const std::string&, const Subnet& subnet) {
+                      if (Fingerprint(subnet.id.uid) == uid) renamed = &subnet;
+                    });
+  return renamed;
+}
+
+bool IsGivenBack(const Caches& caches, const Subnet& subnet) {
+  if (subnet.id.deleting == 0) return false;
+  const Claim* claim = caches.claims.Get(KeyBeside(subnet.id.Key(), subnet.claim_name));
+  return !claim || claim->id.uid != subnet.claim_uid || claim->id.deleting != 0;
 }
 
 std::optional<Json> WithReady(const std::string& conditions, const Report& report,

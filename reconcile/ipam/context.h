@@ -41,6 +41,11 @@ struct Caches {
   bool fresh() const;
   void Refresh();
 
+  // The Subnet of this uid (its Fingerprint) that holds a block of a pool, whatever its name is;
+  // none when the watch has not brought it. O(1); for one that does not have its usual name
+  // O(log n).
+  const Subnet* SubnetAt(const std::string& pool, const Cidr& block, Owner uid) const;
+
   kube::Informer<Pool> pools;
   kube::Informer<Subnet> subnets;
   kube::Informer<Claim> claims;
@@ -51,9 +56,15 @@ struct Caches {
   Overlay<Claim> latest_claims;
   Overlay<PoolClaim> latest_pool_claims;
   std::size_t subnets_by_pool;         // "ns/pool"
+  std::size_t renamed_by_block;        // Subnets that do not have their usual name
+  std::size_t pools_by_owner;          // uid of their SubnetPoolClaim
+  std::size_t claims_by_owner;         // the same
   std::size_t unbound_claims_by_pool;  // those that wait for something
   std::size_t pool_claims_by_parent;
 };
+
+// Whether a Subnet is being deleted and its claim is, too, or gone: see Space::Rest.
+bool IsGivenBack(const Caches& caches, const Subnet& subnet);
 
 // What the reconcilers of a leader share.
 struct Context {

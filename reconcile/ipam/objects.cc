@@ -27,6 +27,12 @@ kube::JsonView OwnerOf(kube::JsonView object, std::string_view kind) {
   return owner;
 }
 
+std::string LongSubnetName(std::string_view pool, const Cidr& block) {
+  std::string address = block.ToString();
+  std::ranges::replace_if(address, [](char c) { return c == '.' || c == '/' || c == ':'; }, '-');
+  return Format("{}-{}", pool, address);
+}
+
 std::string Shortened(std::string name) {
   constexpr std::size_t kLongest = 63;
   if (name.size() <= kLongest) return name;
@@ -101,13 +107,15 @@ kube::Result<Subnet> Subnet::From(kube::JsonView object) {
 kube::Result<Claim> Claim::From(kube::JsonView object) {
   const kube::JsonView spec = object["spec"];
   const kube::JsonView status = object["status"];
+  const kube::JsonView owner = OwnerOf(object, kPoolClaims.kind);
   return Claim{.id = Identity::From(object, kFinalizer),
                .pool = Text(spec["poolRef"]),
                .cluster = Text(spec["clusterID"]),
                .block_size = Prefix(spec["blockSize"]),
                .requested = Text(spec["requestedCIDR"]),
                .stamp = Text(object["metadata"]["annotations"][kStampAnnotation]),
-               .owner_name = Text(OwnerOf(object, kPoolClaims.kind)["name"]),
+               .owner_name = Text(owner["name"]),
+               .owner_uid = Text(owner["uid"]),
                .phase = Text(status["phase"]),
                .allocated = Text(status["allocatedCIDR"]),
                .message = Text(status["message"]),
@@ -131,9 +139,12 @@ kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {
 }
 
 std::string SubnetName(std::string_view pool, const Cidr& block) {
-  std::string address = block.ToString();
-  std::ranges::replace_if(address, [](char c) { return c == '.' || c == '/' || c == ':'; }, '-');
-  return Shortened(Format("{}-{}", pool, address));
+  return Shortened(LongSubnetName(pool, block));
+}
+
+std::string OtherSubnetName(std::string_view pool, const Cidr& block) {
+  const std::string name = LongSubnetName(pool, block);
+  return Shortened(Format("{}-{:05x}", name, Fingerprint(name) & 0xfffff));
 }
 
 std::string ChildPoolName(const Identity& pool_claim) {

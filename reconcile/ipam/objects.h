@@ -83,6 +83,7 @@ struct Claim {
   std::string requested;   // as written; empty for none
   std::string stamp;       // the annotation's value
   std::string owner_name;  // of the SubnetPoolClaim that it was made for
+  std::string owner_uid;
   std::string phase;
   std::string allocated;  // as written in its status
   std::string message;
@@ -111,6 +112,9 @@ struct PoolClaim {
 // The name of the Subnet of a block: "<pool>-10-0-0-0-24"; over 63 characters cut, with a hash of
 // the whole.
 std::string SubnetName(std::string_view pool, const Cidr& block);
+// Its name when somebody's Subnet of another block has that one. Again the same for every claim, so
+// that two creates of one block collide.
+std::string OtherSubnetName(std::string_view pool, const Cidr& block);
 // The names of what is made for a SubnetPoolClaim, the same at every try.
 std::string ChildPoolName(const Identity& pool_claim);
 std::string ChildClaimName(const Identity& pool_claim);

@@ -202,7 +202,10 @@ std::string Counted(std::size_t count, std::string_view what,
 std::vector<std::string> SubnetNames(const std::string& key, const Space::PoolState& state,
                                      const Knowledge& known) {
   std::vector<std::string> names;
-  for (const Subnet* subnet : known.subnets_of(key, kMostNamed)) names.push_back(subnet->id.name);
+  for (const Subnet* subnet : known.subnets_of(key, kMostNamed + state.resting.size())) {
+    if (names.size() == kMostNamed) break;
+    if (!state.resting.contains(subnet->id.Key())) names.push_back(subnet->id.name);
+  }
   for (const auto& [unplaced, subnet] : state.unplaced) {
     if (names.size() == kMostNamed) break;
     names.push_back(subnet.id.name);
@@ -227,7 +230,8 @@ std::int64_t StatedCount(const Pool& pool) {
   return status ? (*status)["allocatedCount"].Int().value_or(0) : 0;
 }
 
-enum class Counting { kLasting, kReservationsToo };
+// A block in its grace period is nobody's any more, and goes with its pool.
+enum class Counting { kLasting, kReservedAndRestingToo };
 
 // By whom a pool is in use, in words; none when it is not.
 std::optional<std::string> Users(const Pool& pool, const Knowledge& known, Counting counting) {
@@ -245,10 +249,11 @@ std::optional<std::string> Users(const Pool& pool, const Knowledge& known, Count
     if (count == 0) return;
     text += (text.empty() ? "" : " and ") + Counted(count, what, names());
   };
-  add(held(Use::kSubnet) + state->unplaced.size(), "Subnet",
+  const std::size_t resting = counting == Counting::kLasting ? state->resting.size() : 0;
+  add(held(Use::kSubnet) + state->unplaced.size() - resting, "Subnet",
       [&] { return SubnetNames(key, *state, known); });
   add(state->children.size(), "child pool", [&] { return ChildNames(*state); });
-  if (counting == Counting::kReservationsToo)
+  if (counting == Counting::kReservedAndRestingToo)
     add(held(Use::kReserved), "reservation", [] { return std::vector<std::string>(); });
   return text.empty() ? std::nullopt : std::optional(std::move(text));
 }
@@ -262,7 +267,7 @@ void CheckRangeChange(Verdict& verdict, const Pool& now, const Pool& before,
     return verdict.Invalid(
         kCidrField, now.cidr,
         Format("a pool's range can grow or shrink, not move: it is \"{}\"", before.cidr));
-  if (const auto users = Users(before, known, Counting::kReservationsToo))
+  if (const auto users = Users(before, known, Counting::kReservedAndRestingToo))
     verdict.Invalid(kCidrField, now.cidr,
                     Format("cannot shrink from \"{}\" while in use by {}", before.cidr, *users));
 }

@@ -1,6 +1,7 @@
 #include "reconcile/ipam/pool_claim_reconciler.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "kube/object.h"
@@ -13,7 +14,6 @@ using namespace std::chrono_literals;
 
 // How soon to look again at what another controller has to do first; events come sooner.
 constexpr auto kLookAgain = 10s;
-constexpr auto kRefusedAgain = 30s;
 
 // Why the block's claim is not bound, in the words of the pool claim.
 std::string ParentReason(const Claim& block) {
@@ -29,19 +29,89 @@ std::string ParentReason(const Claim& block) {
   return "Pending";
 }
 
-bool AlreadyExists(const kube::Error& error) { return error.reason == "AlreadyExists"; }
+// Made for this claim: as its owner reference says, or, where there is none, the claim's status.
+bool IsChild(const Pool& pool, const PoolClaim& claim) {
+  if (!pool.owner_uid.empty()) return pool.owner_uid == claim.id.uid;
+  return pool.id.name == claim.bound_pool && pool.parent == claim.parent;
+}
+
+bool IsFor(const Claim& block, const PoolClaim& claim) { return block.owner_uid == claim.id.uid; }
+
+kube::Error ForeignObject(std::string_view kind, std::string_view name) {
+  return {kube::ErrorClass::kTerminal,
+          "AlreadyExists",
+          Format("{} {} exists and was not made for this claim; delete or rename it", kind, name),
+          409,
+          {}};
+}
 
 }  // namespace
 
+// The child pool. Another one would be made of another block, and leave the users of the first
+// behind; so the status goes before everything else.
+const Pool* PoolClaimReconciler::ChildOf(const PoolClaim& claim) const {
+  const auto& pools = context_.caches.pools;
+  if (const Pool* bound = pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
+      bound && IsChild(*bound, claim)) {
+    return bound;
+  }
+  const Pool* child = nullptr;
+  pools.ForEachIn(context_.caches.pools_by_owner, claim.id.uid,
+                  [&](const std::string&, const Pool& pool) {
+                    if (pool.id.ns != claim.id.ns) return;
+                    if (!child || (child->id.deleting != 0 && pool.id.deleting == 0)) child = &pool;
+                  });
+  return child;
+}
+
+// The name of the child pool, or the one to make it under: what users were told, unless somebody
+// else's pool has that by now.
+std::string PoolClaimReconciler::ChildNameOf(const PoolClaim& claim) const {
+  if (const Pool* child = ChildOf(claim)) return child->id.name;
+  const bool free = !claim.bound_pool.empty() &&
+                    !context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
+  return free ? claim.bound_pool : ChildPoolName(claim.id);
+}
+
+// The SubnetClaim of the child's block. plexaubnet may have made several; the one that the child
+// stands on counts.
+const Claim* PoolClaimReconciler::BlockClaimOf(const PoolClaim& claim) const {
+  const Pool* child = ChildOf(claim);
+  const auto rank = [&](const Claim& block) {
+    if (block.id.deleting != 0) return 0;
+    if (!block.Bound()) return 1;
+    return child && block.allocated != child->cidr ? 2 : 3;
+  };
+  const Claim* best = nullptr;
+  context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
+                                   [&](const std::string&, const Claim& block) {
+                                     if (block.id.ns != claim.id.ns) return;
+                                     if (!best || rank(block) > rank(*best)) best = &block;
+                                   });
+  return best;
+}
+
+bool PoolClaimReconciler::BacksOff(const PoolClaim& claim) const {
+  return claim.id.deleting == 0 && refusals_.Waiting(claim.id, context_.executor.Now());
+}
+
 async::Task<Outcome> PoolClaimReconciler::Reconcile(std::string key) {
   const PoolClaim* cached = context_.caches.latest_pool_claims.Get(key);
-  if (!cached) co_return runtime::Requeue{};
+  if (!cached) {
+    refusals_.Forget(key);
+    co_return runtime::Requeue{};
+  }
   PoolClaim claim = *cached;
   if (claim.id.deleting != 0) co_return co_await End(std::move(claim));
   if (!claim.id.finalizer) {
     if (auto added = co_await SetFinalizer(&claim, true); !added) {
       co_return std::unexpected(added.error());
     }
+  }
+  if (const auto* refusal = refusals_.Waiting(claim.id, context_.executor.Now())) {
+    const Report report{.phase = "Error", .reason = "Refused", .message = refusal->message};
+    const auto left = refusal->until - context_.executor.Now();
+    co_return co_await Tell(std::move(claim), report, left);
   }
   co_return co_await Bind(std::move(claim));
 }
@@ -63,7 +133,7 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
         std::move(claim),
         {.phase = "Error", .reason = "InvalidRequest", .message = std::move(message)});
   }
-  const auto block = co_await BlockClaim(claim);
+  auto block = co_await BlockClaim(claim);
   if (!block) co_return co_await Refused(std::move(claim), block.error());
   if (block->phase == "Error") {
     co_return co_await Tell(
@@ -77,23 +147,29 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
         std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
         kLookAgain);
   }
+  co_return co_await BindTo(std::move(claim), std::move(*block));
+}
+
+async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
+  const Pool* child = ChildOf(claim);
   // The claim's word is not enough: its Subnet may be gone, and the block somebody else's.
-  const bool child =
-      context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", ChildPoolName(claim.id)));
-  const Owner owner = Fingerprint(block->id.uid);
-  const auto* held = context_.space.BindingOf(block->PoolKey(), block->cluster, owner);
+  const Owner owner = Fingerprint(block.id.uid);
+  const auto* held = context_.space.BindingOf(block.PoolKey(), block.cluster, owner);
   if (!child && (!held || held->claim != owner || held->subnet == 0 ||
-                 held->block.ToString() != block->allocated)) {
-    std::string message = Format("the Subnet of SubnetClaim {} is not there", block->id.name);
+                 held->block.ToString() != block.allocated)) {
+    std::string message = Format("the Subnet of SubnetClaim {} is not there", block.id.name);
     co_return co_await Tell(
         std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
         kLookAgain);
   }
-  if (!child) on_making_(*block, held->block);
-  if (auto made = co_await MakeChild(claim, block->allocated); !made) {
-    co_return co_await Refused(std::move(claim), made.error());
+  std::string message =
+      Format("{} is SubnetPool {}", child ? child->cidr : block.allocated, ChildNameOf(claim));
+  if (!child || child->id.deleting != 0) {
+    if (auto made = co_await MakeChild(claim, std::move(block)); !made) {
+      co_return co_await Refused(std::move(claim), made.error());
+    }
   }
-  std::string message = Format("{} is SubnetPool {}", block->allocated, ChildPoolName(claim.id));
+  refusals_.Forget(claim.id.Key());
   co_return co_await Tell(
       std::move(claim),
       {.phase = "Bound", .reason = "Bound", .message = std::move(message), .ready = true});
@@ -102,20 +178,19 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
 // The API server, or somebody's webhook, does not let it be made: no event tells when it will.
 async::Task<Outcome> PoolClaimReconciler::Refused(PoolClaim claim, kube::Error error) {
   if (error.error_class != kube::ErrorClass::kTerminal) co_return std::unexpected(std::move(error));
+  const auto wait = refusals_.Note(claim.id, error.message, context_.executor.Now()).wait;
   co_return co_await Tell(
       std::move(claim),
-      {.phase = "Error", .reason = "Refused", .message = std::move(error.message)}, kRefusedAgain);
+      {.phase = "Error", .reason = "Refused", .message = std::move(error.message)}, wait);
 }
 
 std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
   Json body = ObjectFor(kClaims, ChildClaimName(claim.id), kPoolClaims, claim.id);
   Json& spec = body["spec"];
   spec["poolRef"] = claim.parent;
-  spec["clusterID"] = ChildPoolName(claim.id);
+  spec["clusterID"] = ChildNameOf(claim);
   // Should the block's claim have been deleted under a child that is there: the block is known.
-  const Pool* child =
-      context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", ChildPoolName(claim.id)));
-  if (child) {
+  if (const Pool* child = ChildOf(claim)) {
     spec["requestedCIDR"] = child->cidr;
   } else {
     spec["blockSize"] = claim.block_size;
@@ -125,21 +200,48 @@ std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
 
 // The SubnetClaim for the child's block, made when there is none.
 async::Task<kube::Result<Claim>> PoolClaimReconciler::BlockClaim(PoolClaim claim) {
+  if (const Claim* known = BlockClaimOf(claim)) co_return *known;
   const std::string name = ChildClaimName(claim.id);
-  if (const Claim* cached = context_.caches.claims.Get(KeyBeside(claim.id.ns + "/", name))) {
-    co_return *cached;
-  }
-  settled_[claim.id.uid] = context_.executor.Now() + kSettled;
-  auto made = co_await context_.api.Create(kClaims, claim.id.ns, ClaimBody(claim));
-  if (!made && AlreadyExists(made.error())) {
-    made = co_await context_.api.Get(kClaims, claim.id.ns, name);
-  }
+  const auto made = co_await Create(&kClaims, claim, name, ClaimBody(claim));
   if (!made) co_return std::unexpected(made.error());
-  co_return kube::Decode<Claim>(*made);
+  auto block = kube::Decode<Claim>(*made);
+  if (block && !IsFor(*block, claim)) {
+    co_return std::unexpected(ForeignObject("SubnetClaim", name));
+  }
+  co_return block;
+}
+
+// Creates what has a name of its own, or reads what has it.
+async::Task<kube::Result<std::string>> PoolClaimReconciler::Create(const kube::Resource* resource,
+                                                                   PoolClaim claim,
+                                                                   std::string name,
+                                                                   std::string body) {
+  const std::string& uid = claim.id.uid;
+  const auto now = context_.executor.Now();
+  // A create before this one may still be under way, whatever becomes of this one.
+  const auto open = settled_.find(uid);
+  const auto earlier = open == settled_.end() ? now : open->second;
+  settled_[uid] = now + kSettled;
+  auto made = co_await context_.api.Create(*resource, claim.id.ns, std::move(body));
+  if (!made && made.error().error_class == kube::ErrorClass::kAmbiguous) {
+    co_return std::unexpected(made.error());
+  }
+  if (earlier > context_.executor.Now()) {
+    settled_[uid] = earlier;
+  } else {
+    settled_.erase(uid);
+  }
+  if (!made && made.error().reason == "AlreadyExists") {
+    co_return co_await context_.api.Get(*resource, claim.id.ns, name);
+  }
+  if (!made && made.error().error_class == kube::ErrorClass::kTerminal) {
+    made.error().message = ExplainRefusal(resource->kind, name, made.error());
+  }
+  co_return made;
 }
 
 std::string PoolClaimReconciler::PoolBody(const PoolClaim& claim, const std::string& cidr) const {
-  Json body = ObjectFor(kPools, ChildPoolName(claim.id), kPoolClaims, claim.id);
+  Json body = ObjectFor(kPools, ChildNameOf(claim), kPoolClaims, claim.id);
   body["metadata"]["labels"][kParentLabel] = claim.parent;
   body["metadata"]["finalizers"] = FinalizersOf({}, kFinalizer);
   Json& spec = body["spec"];
@@ -157,15 +259,20 @@ std::string PoolClaimReconciler::PoolBody(const PoolClaim& claim, const std::str
   return body.to_string();
 }
 
-async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, std::string cidr) {
-  const std::string key = KeyBeside(claim.id.ns + "/", ChildPoolName(claim.id));
-  if (const Pool* child = context_.caches.pools.Get(key); child && child->id.deleting == 0) {
-    co_return Step();
+async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, Claim block) {
+  const std::string name = ChildNameOf(claim);
+  const auto cidr = Cidr::Parse(block.allocated);
+  if (!cidr) co_return std::unexpected(kube::Error{kube::ErrorClass::kRetry, {}, cidr.error()});
+  const auto kept = claims_.Keep(block, *cidr);
+  const auto made = co_await Create(&kPools, claim, name, PoolBody(claim, block.allocated));
+  if (made || made.error().error_class != kube::ErrorClass::kAmbiguous) {
+    claims_.Release(block, kept);
   }
-  settled_[claim.id.uid] = context_.executor.Now() + kSettled;
-  const auto made = co_await context_.api.Create(kPools, claim.id.ns, PoolBody(claim, cidr));
-  if (made || AlreadyExists(made.error())) co_return Step();
-  co_return std::unexpected(made.error());
+  if (!made) co_return std::unexpected(made.error());
+  const auto pool = kube::Decode<Pool>(*made);
+  if (!pool) co_return std::unexpected(pool.error());
+  if (!IsChild(*pool, claim)) co_return std::unexpected(ForeignObject("SubnetPool", name));
+  co_return Step();
 }
 
 async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
@@ -175,23 +282,22 @@ async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
     const auto left = asked->second - context_.executor.Now();
     if (left > async::Duration::zero()) co_return runtime::Requeue{left};
   }
-  const std::string child = ChildPoolName(claim.id);
   if (claim.allow_delete) {
     if (auto allowed = co_await AllowDelete(claim); !allowed) {
       co_return std::unexpected(allowed.error());
     }
   }
-  const auto no_child = co_await Gone(&kPools, claim, child);
+  const auto no_child = co_await ChildrenGone(claim);
   if (!no_child) co_return std::unexpected(no_child.error());
   if (!*no_child) {
     std::string phase = claim.phase.empty() ? "Pending" : claim.phase;
-    co_return co_await Tell(std::move(claim),
-                            {.phase = std::move(phase),
-                             .reason = "Deleting",
-                             .message = Format("SubnetPool {} has to go first", child)},
-                            kLookAgain);
+    std::string message = Format("SubnetPool {} has to go first", ChildNameOf(claim));
+    co_return co_await Tell(
+        std::move(claim),
+        {.phase = std::move(phase), .reason = "Deleting", .message = std::move(message)},
+        kLookAgain);
   }
-  const auto no_block = co_await Gone(&kClaims, claim, ChildClaimName(claim.id));
+  const auto no_block = co_await BlocksGone(claim);
   if (!no_block) co_return std::unexpected(no_block.error());
   if (!*no_block) co_return runtime::Requeue{1s};
   const std::string uid = claim.id.uid;
@@ -202,7 +308,38 @@ async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
   co_return runtime::Requeue{};
 }
 
-// Asks for the end of what was made for the claim; true once the API server has it no more.
+// The cache may be behind: the names that Berth gives are asked for in any case.
+async::Task<kube::Result<bool>> PoolClaimReconciler::ChildrenGone(PoolClaim claim) {
+  std::set<std::string> names = {ChildPoolName(claim.id)};
+  if (!claim.bound_pool.empty()) names.insert(claim.bound_pool);
+  context_.caches.pools.ForEachIn(
+      context_.caches.pools_by_owner, claim.id.uid,
+      [&](const std::string&, const Pool& pool) { names.insert(pool.id.name); });
+  bool gone = true;
+  for (const std::string& name : names) {
+    const auto one = co_await Gone(&kPools, claim, name);
+    if (!one) co_return one;
+    gone = gone && *one;
+  }
+  co_return gone;
+}
+
+async::Task<kube::Result<bool>> PoolClaimReconciler::BlocksGone(PoolClaim claim) {
+  std::set<std::string> names = {ChildClaimName(claim.id)};
+  context_.caches.claims.ForEachIn(
+      context_.caches.claims_by_owner, claim.id.uid,
+      [&](const std::string&, const Claim& block) { names.insert(block.id.name); });
+  bool gone = true;
+  for (const std::string& name : names) {
+    const auto one = co_await Gone(&kClaims, claim, name);
+    if (!one) co_return one;
+    gone = gone && *one;
+  }
+  co_return gone;
+}
+
+// Asks for the end of what was made for the claim; true once the API server has it no more, or has
+// somebody else's object of that name.
 async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* resource,
                                                           PoolClaim claim, std::string name) {
   const auto read = co_await context_.api.Get(*resource, claim.id.ns, name);
@@ -213,6 +350,11 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
   kube::JsonDocument document;
   const auto object = document.Parse(*read);
   if (!object) co_return std::unexpected(object.error());
+  const auto made_for = [&] {
+    if (resource == &kPools) return IsChild(Pool::From(*object).value_or(Pool()), claim);
+    return IsFor(Claim::From(*object).value_or(Claim()), claim);
+  };
+  if (!made_for()) co_return true;
   const Identity id = Identity::From(*object, kFinalizer);
   if (id.deleting != 0) co_return false;
   const auto deleted = co_await context_.api.Delete(
@@ -223,9 +365,9 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
 
 // The escape holds for the child pool, too.
 async::Task<Step> PoolClaimReconciler::AllowDelete(PoolClaim claim) {
-  const std::string name = ChildPoolName(claim.id);
-  const Pool* child = context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", name));
+  const Pool* child = ChildOf(claim);
   if (!child || child->allow_delete) co_return Step();
+  const std::string name = child->id.name;
   Json patch;
   patch["metadata"] = Json::Object();
   patch["metadata"]["annotations"] = Json::Object();
@@ -258,7 +400,7 @@ async::Task<Outcome> PoolClaimReconciler::Tell(PoolClaim claim, Report report,
   auto conditions =
       WithReady(claim.conditions, report, claim.id.generation, context_.executor.WallNow());
   const std::string message = report.ready ? "" : report.message;
-  const std::string bound = report.ready ? ChildPoolName(claim.id) : claim.bound_pool;
+  const std::string bound = report.ready ? ChildNameOf(claim) : claim.bound_pool;
   const bool news = claim.phase != report.phase;
   if (!conditions && !news && claim.message == message && claim.bound_pool == bound &&
       claim.observed == claim.id.generation) {

@@ -1,44 +1,60 @@
 #pragma once
 
-#include <functional>
 #include <map>
+#include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
+#include "reconcile/ipam/claim_reconciler.h"
 #include "reconcile/ipam/context.h"
+#include "reconcile/ipam/refusals.h"
 
 namespace berth::ipam {
 
 // SubnetPoolClaims become child pools: a SubnetClaim of the parent for the block, then a pool with
 // the block as its range. Both have names that follow from the claim, so that a second try finds
-// what the first one made. The end is the other way round: the child pool, which waits for its
-// Subnets; then the block's claim, and with it the parent's block.
+// what the first one made. What plexaubnet made has other names: a child pool is known by the
+// claim's status, then by its owner, and a block's claim by its owner. The end is the other way
+// round: the child pool, which waits for its Subnets; then the block's claim, and with it the
+// parent's block.
 class PoolClaimReconciler {
  public:
-  // `on_making` is told before a pool is made of a claim's block.
-  PoolClaimReconciler(Context& context,
-                      std::function<void(const Claim& claim, const Cidr& block)> on_making)
-      : context_(context), on_making_(std::move(on_making)) {}
+  // `claims` keeps a block for as long as a pool is being made of it.
+  PoolClaimReconciler(Context& context, ClaimReconciler& claims)
+      : context_(context), claims_(claims) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
+  // Something of it was refused and is not tried again yet.
+  bool BacksOff(const PoolClaim& claim) const;
+
  private:
   async::Task<Outcome> Bind(PoolClaim claim);
+  async::Task<Outcome> BindTo(PoolClaim claim, Claim block);
   async::Task<Outcome> Refused(PoolClaim claim, kube::Error error);
   async::Task<kube::Result<Claim>> BlockClaim(PoolClaim claim);
-  async::Task<Step> MakeChild(PoolClaim claim, std::string cidr);
+  async::Task<Step> MakeChild(PoolClaim claim, Claim block);
   async::Task<Outcome> End(PoolClaim claim);
+  async::Task<kube::Result<bool>> ChildrenGone(PoolClaim claim);
+  async::Task<kube::Result<bool>> BlocksGone(PoolClaim claim);
   async::Task<kube::Result<bool>> Gone(const kube::Resource* resource, PoolClaim claim,
                                        std::string name);
   async::Task<Step> AllowDelete(PoolClaim claim);
   async::Task<Step> SetFinalizer(PoolClaim* claim, bool wanted);
   async::Task<Outcome> Tell(PoolClaim claim, Report report, async::Duration again = {});
+  const Pool* ChildOf(const PoolClaim& claim) const;
+  std::string ChildNameOf(const PoolClaim& claim) const;
+  const Claim* BlockClaimOf(const PoolClaim& claim) const;
   std::string ClaimBody(const PoolClaim& claim) const;
   std::string PoolBody(const PoolClaim& claim, const std::string& cidr) const;
+  async::Task<kube::Result<std::string>> Create(const kube::Resource* resource, PoolClaim claim,
+                                                std::string name, std::string body);
 
   Context& context_;
-  const std::function<void(const Claim&, const Cidr&)> on_making_;
-  // Until when something that was asked for on behalf of a claim may still come to be, by uid.
+  ClaimReconciler& claims_;
+  Refusals refusals_;
+  // Until when something that was asked for without an answer on behalf of a claim may still come
+  // to be, by uid.
   std::map<std::string, async::TimePoint> settled_;
 };
 

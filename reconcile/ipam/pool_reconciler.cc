@@ -179,8 +179,7 @@ Json PoolReconciler::StatusOf(const Space::PoolState& state, const Json& before)
     count = space.Count(Use::kSubnet);
     space.ForEach(0, [&](const Hold& hold) {
       if (hold.use != Use::kSubnet) return true;
-      const Subnet* subnet = context_.caches.subnets.Get(
-          KeyBeside(state.pool.id.ns + "/", SubnetName(state.pool.id.name, hold.block)));
+      const Subnet* subnet = context_.caches.SubnetAt(state.pool.id.Key(), hold.block, hold.owner);
       listed[hold.block.ToString()] = subnet ? subnet->cluster : "";
       return listed.size() < kMostListed;
     });

@@ -89,6 +89,13 @@ std::expected<std::vector<Cidr>, std::string> ParseRange(std::string_view text) 
   return Cover(first_family, *first, *last);
 }
 
+std::optional<Cidr> KeptFor(const Pool& pool, std::string_view claim) {
+  const auto kept = pool.pre_allocations.find(claim);
+  if (kept == pool.pre_allocations.end()) return std::nullopt;
+  const auto block = Cidr::Parse(kept->second);
+  return block ? std::optional(block->Canonical()) : std::nullopt;
+}
+
 std::expected<PoolRules, std::string> RulesOf(const Pool& pool) {
   const auto range = Cidr::Parse(pool.cidr);
   if (!range) return std::unexpected(Field("spec.cidr", range.error()));

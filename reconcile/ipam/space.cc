@@ -67,6 +67,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   bindings_.clear();
   pending_.clear();
   reserving_.clear();
+  reservations_ = 0;
   bindings_.reserve(subnets.size());
   std::set<std::string_view> namespaces;
   for (const Pool* pool : pools) {
@@ -216,10 +217,10 @@ void Space::RemovePool(const std::string& key) {
   Leave(key, found->second);
   auto removed = pools_.extract(found);
   const PoolState& state = removed.mapped();
-  std::erase_if(pending_, [&](const auto& entry) {
-    return entry.second.pool == key && entry.second.reservation;
-  });
-  reserving_.erase(key);
+  if (const auto tokens = reserving_.extract(key)) {
+    reservations_ -= tokens.mapped().size();
+    for (const Owner token : tokens.mapped()) pending_.erase(token);
+  }
   // Its Subnets are still there, and wait for a pool of the name. What a Subnet was stays known to
   // the caller's cache; here only those that held no block are.
   if (!state.unplaced.empty()) homeless_[key] = state.unplaced;
@@ -371,7 +372,7 @@ bool Space::Evict(PoolState& state, const Cidr& block) {
       return false;
     }
     state.space->Release(other->block);
-    pending_.erase(pending);
+    Forget(pending);
   }
   return true;
 }
@@ -381,8 +382,13 @@ void Space::Bind(const std::string& pool, std::string_view cluster, const Bindin
   bindings_.emplace(ClusterKey(pool, cluster), binding);
 }
 
+std::pair<Space::Bindings::iterator, Space::Bindings::iterator> Space::BindingsOf(
+    const std::string& pool, std::string_view cluster) {
+  return bindings_.equal_range(ClusterKey(pool, cluster));
+}
+
 void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim) {
-  const auto [begin, end] = bindings_.equal_range(ClusterKey(pool, cluster));
+  const auto [begin, end] = BindingsOf(pool, cluster);
   for (auto entry = begin; entry != end; ++entry) {
     if (entry->second.subnet == subnet && entry->second.claim == claim) {
       bindings_.erase(entry);
@@ -402,7 +408,7 @@ const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view
     const auto hold = state->space->At(binding.block);
     if (!hold || hold->owner != (binding.subnet != 0 ? binding.subnet : binding.claim)) continue;
     if (binding.claim == claim) return &binding;
-    other = &binding;
+    if (!other || other->resting) other = &binding;
   }
   return other;
 }
@@ -426,6 +432,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
       state->unplaced.erase(waiting);
       Changed(pool, *state);
     }
+    state->resting.erase(key);
   }
   if (!subnet.cidr) return;
   const Owner claim = Fingerprint(subnet.claim_uid);

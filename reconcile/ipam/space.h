@@ -53,6 +53,7 @@ class Space {
     std::map<std::string, Subnet> unplaced;   // Subnets of it that hold no block, by key
     std::map<Address, std::string> child_at;  // the children within its range, by first address
     std::set<std::string> blocked;            // the children that others' blocks are in the way of
+    std::map<std::string, Cidr> resting;      // Subnets in their grace period, by key; see Rest
     async::TimePoint changed{};               // when its figures last changed
   };
 
@@ -78,6 +79,12 @@ class Space {
   // again.
   void RemoveSubnet(const Subnet& subnet, bool may_return = false);
 
+  // The Subnet is being deleted, and its claim is gone: the block stays held until the Subnet is
+  // gone, but the cluster may claim another, and the pool is not in use because of it. O(log n).
+  void Rest(const Subnet& subnet);
+  // The key of a resting Subnet of the wish's own cluster whose block would fulfil it. O(resting).
+  std::optional<std::string> RestingFor(const std::string& pool, const Wish& wish);
+
   const PoolState* Find(const std::string& pool) const;
   const std::map<std::string, PoolState>& pools() const { return pools_; }
   // Whether anything depends on the pool: Subnets, children, blocks given out a moment ago.
@@ -95,6 +102,7 @@ class Space {
     Owner subnet = 0;  // Fingerprint of its uid; 0 while it is being made
     Owner claim = 0;   // of its claim's; 0 for none
     Cidr block;
+    bool resting = false;  // see Rest: the cluster has given it back
   };
   const Binding* BindingOf(const std::string& pool, std::string_view cluster, Owner claim) const;
 
@@ -108,7 +116,11 @@ class Space {
   // Gives it back.
   void Abandon(Owner owner);
 
-  // A block for an object that may never arrive: given back at `until`, unless it is redeemed.
+  // A block for an object that may never arrive: given back at `until`, unless it is redeemed, or
+  // sooner when a claim that exists would have to go without. Refused beyond the bounds: anybody
+  // can have something created that never arrives.
+  static constexpr std::size_t kMostReservations = 4096;
+  static constexpr std::size_t kMostReservationsOfPool = 256;
   std::expected<Cidr, Denial> Reserve(const std::string& pool, const Wish& wish,
                                       async::TimePoint until);
   // The reservation of `token` becomes the assignment of `wish.owner`; when it is gone, the block
@@ -146,6 +158,9 @@ class Space {
   void PlaceWaiting(const std::string& pool, PoolState& state);
   void PlaceChild(PoolState& parent, const std::string& child);
   void PlaceChildren(PoolState& parent, const Cidr& within);
+  using Bindings = std::unordered_multimap<std::uint64_t, Binding>;
+  std::pair<Bindings::iterator, Bindings::iterator> BindingsOf(const std::string& pool,
+                                                               std::string_view cluster);
   void Bind(const std::string& pool, std::string_view cluster, const Binding& binding);
   void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);
   void Freed(const std::string& pool, PoolState& state, const Cidr& block);
@@ -157,15 +172,21 @@ class Space {
   bool HeldByChild(const std::string& pool, const PoolState& state, const Cidr& block,
                    const std::string& name) const;
   std::expected<Cidr, Denial> Take(const std::string& pool, PoolState& state, const Wish& wish);
+  std::optional<Cidr> Yielding(const std::string& pool, const PoolState& state,
+                               const Wish& wish) const;
+  bool OnlyReserved(const PoolState& state, const Cidr& block) const;
+  bool MakeWay(const std::string& pool, PoolState& state, const Wish& wish);
+  void Forget(std::unordered_map<Owner, Pending>::iterator pending);
   Denial Explain(const PoolState& state, Refusal refusal, const Wish& wish) const;
 
   async::Executor& executor_;
   const Callbacks callbacks_;
   std::map<std::string, PoolState> pools_;                         // by key
   std::map<std::string, std::map<std::string, Subnet>> homeless_;  // by pool: it does not exist
-  std::unordered_multimap<std::uint64_t, Binding> bindings_;       // by pool and cluster
+  Bindings bindings_;                                              // by pool and cluster
   std::unordered_map<Owner, Pending> pending_;
-  std::set<std::string> reserving_;  // pools with reservations
+  std::map<std::string, std::set<Owner>> reserving_;  // tokens of reservations, by pool
+  std::size_t reservations_ = 0;
 };
 
 }  // namespace berth::ipam

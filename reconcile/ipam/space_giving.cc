@@ -1,5 +1,7 @@
 // What a Space gives out: assignments and reservations.
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "log/format.h"
 #include "reconcile/ipam/space.h"
@@ -10,6 +12,16 @@ namespace {
 Denial NotReady(const Space::PoolState& state) {
   return {"PoolNotReady", Format("pool {} gives out no blocks: {}", state.pool.id.name,
                                  state.problem ? state.problem->message : "")};
+}
+
+// The block that is kept for a claim of this name is no answer to what it asks for.
+std::optional<Denial> SizeDenial(const Space::PoolState& state, const Wish& wish) {
+  const auto kept = KeptFor(state.pool, wish.claim);
+  if (wish.exact || !kept || !wish.size || *wish.size == kept->prefix()) return std::nullopt;
+  return Denial{"InvalidRequest",
+                Format("pool {} keeps {} for this claim, which asks for a /{}; set spec.blockSize "
+                       "to {}, or change spec.preAllocations of the pool",
+                       state.pool.id.name, kept->ToString(), *wish.size, kept->prefix())};
 }
 
 Denial NotFound(const std::string& pool) {
@@ -27,7 +39,7 @@ std::expected<Space::PoolState*, Denial> Space::Giving(const std::string& pool) 
 
 std::optional<Denial> Space::ClusterDenial(const std::string& pool, const Wish& wish) const {
   const Binding* binding = BindingOf(pool, wish.cluster, wish.owner);
-  if (!binding || binding->claim == wish.owner) return std::nullopt;
+  if (!binding || binding->claim == wish.owner || binding->resting) return std::nullopt;
   return Denial{"ClusterIDConflict",
                 Format("cluster {} holds {} in this pool already, for another claim", wish.cluster,
                        binding->block.ToString())};
@@ -35,11 +47,7 @@ std::optional<Denial> Space::ClusterDenial(const std::string& pool, const Wish& 
 
 // The block that the wish can only be fulfilled with.
 std::optional<Cidr> Space::ExactOf(const PoolState& state, const Wish& wish) {
-  if (wish.exact) return wish.exact;
-  const auto kept = state.pool.pre_allocations.find(wish.claim);
-  if (kept == state.pool.pre_allocations.end()) return std::nullopt;
-  const auto block = Cidr::Parse(kept->second);
-  return block ? std::optional(block->Canonical()) : std::nullopt;
+  return wish.exact ? wish.exact : KeptFor(state.pool, wish.claim);
 }
 
 Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish) const {
@@ -50,10 +58,12 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
   switch (refusal) {
     case Refusal::kExhausted: {
       const auto largest = state.space->LargestFree();
+      const bool reserved = reserving_.contains(state.pool.id.Key());
       return {"PoolExhausted", Format("pool {} is exhausted: it has no free /{}; {}", name,
                                       wish.size.value_or(rules.default_block),
                                       largest ? Format("its largest free block is a /{}", *largest)
-                                              : "all of it is in use")};
+                                      : reserved ? "all of it is in use or reserved"
+                                                 : "all of it is in use")};
     }
     case Refusal::kSize:
       return {"InvalidRequest",
@@ -67,22 +77,94 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
       return {"RequestedCIDRTaken", Format("{} is excluded in pool {}", block, name)};
     default: {
       const auto other = exact ? state.space->Overlapping(*exact) : std::nullopt;
-      return {"RequestedCIDRTaken", Format("{} is not free in pool {}: {} is in use", block, name,
-                                           other ? other->block.ToString() : "a part of it")};
+      return {"RequestedCIDRTaken",
+              Format("{} is not free in pool {}: {} is {}", block, name,
+                     other ? other->block.ToString() : "a part of it",
+                     other && OnlyReserved(state, other->block) ? "reserved" : "in use")};
     }
   }
 }
 
+// Whether the child pool holds the block that the claim of its block asks for. That claim has the
+// child's name for its clusterID, or, if plexaubnet made it, the uid of the SubnetPoolClaim.
 bool Space::HeldByChild(const std::string& pool, const PoolState& state, const Cidr& block,
-                        const std::string& name) const {
+                        const std::string& cluster) const {
   const auto hold = state.space->At(block);
-  const PoolState* child = Find(KeyBeside(pool, name));
-  return hold && hold->use == Use::kChild && child &&
-         hold->owner == Fingerprint(child->pool.id.uid);
+  if (!hold || hold->use != Use::kChild) return false;
+  const auto holds = [&](const PoolState* child) {
+    return child && hold->owner == Fingerprint(child->pool.id.uid) &&
+           (child->pool.id.name == cluster ||
+            (!cluster.empty() && child->pool.owner_uid == cluster));
+  };
+  const auto at = state.child_at.find(block.First());
+  return holds(Find(KeyBeside(pool, cluster))) ||
+         (at != state.child_at.end() && holds(Find(at->second)));
+}
+
+// True if every hold in the block is a reservation.
+bool Space::OnlyReserved(const PoolState& state, const Cidr& block) const {
+  const auto first = state.space->Overlapping(block);
+  if (!first) return true;
+  bool only = true;
+  state.space->ForEach(first->block.First(), [&](const Hold& hold) {
+    if (!hold.block.Overlaps(block)) return hold.block.First() <= block.Last();
+    const auto pending = pending_.find(hold.owner);
+    only = hold.use == Use::kReserved && pending != pending_.end() && pending->second.reservation;
+    return only;
+  });
+  return only;
+}
+
+// The block that would do if the reservations in it ended; none when more than that is in the way.
+// O(reservations of the pool).
+std::optional<Cidr> Space::Yielding(const std::string& pool, const PoolState& state,
+                                    const Wish& wish) const {
+  const auto reserving = reserving_.find(pool);
+  if (reserving == reserving_.end()) return std::nullopt;
+  const PoolRules& rules = state.space->rules();
+  const auto excluded = [&](const Cidr& block) {
+    return std::ranges::any_of(rules.excluded,
+                               [&](const Cidr& range) { return range.Overlaps(block); });
+  };
+  const auto exact = ExactOf(state, wish);
+  const bool kept = exact && KeptFor(state.pool, wish.claim) == exact;
+  const int size = exact ? exact->prefix() : wish.size.value_or(rules.default_block);
+  if (!kept && (size < rules.min_block || size > rules.max_block)) return std::nullopt;
+  const auto yields = [&](const Cidr& block) {
+    return rules.range.Contains(block) && OnlyReserved(state, block) && (kept || !excluded(block));
+  };
+  if (exact) return yields(*exact) ? exact : std::nullopt;
+  for (const Owner token : reserving->second) {
+    const Cidr& reserved = pending_.at(token).block;
+    const Cidr block = Cidr(reserved.family(), reserved.First(), size).Canonical();
+    if (yields(block)) return block;
+  }
+  return std::nullopt;
+}
+
+// Ends the reservations that keep a claim from what it wishes. False when others do.
+bool Space::MakeWay(const std::string& pool, PoolState& state, const Wish& wish) {
+  const auto block = Yielding(pool, state, wish);
+  if (!block || !Evict(state, *block)) return false;
+  callbacks_.on_room(pool);  // the reservations may have been larger than the block
+  return true;
+}
+
+// Its hold is for the caller to release or to change.
+void Space::Forget(std::unordered_map<Owner, Pending>::iterator pending) {
+  if (pending->second.reservation) {
+    const auto reserving = reserving_.find(pending->second.pool);
+    if (reserving != reserving_.end()) {
+      reservations_ -= reserving->second.erase(pending->first);
+      if (reserving->second.empty()) reserving_.erase(reserving);
+    }
+  }
+  pending_.erase(pending);
 }
 
 std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& state,
                                         const Wish& wish) {
+  if (auto denial = SizeDenial(state, wish)) return std::unexpected(std::move(*denial));
   const auto exact = ExactOf(state, wish);
   const PoolRules& rules = state.space->rules();
   const auto explain = [&](Refusal refusal) {
@@ -96,9 +178,7 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
     block = *given;
   } else {
     // What is kept for this claim stands among the exclusions.
-    const auto kept = state.pool.pre_allocations.find(wish.claim);
-    const bool own = kept != state.pool.pre_allocations.end() &&
-                     kept->second == exact->ToString() && rules.range.Contains(*exact);
+    const bool own = KeptFor(state.pool, wish.claim) == exact && rules.range.Contains(*exact);
     const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
                            : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
     // The child pool that it is for holds it already.
@@ -121,6 +201,8 @@ std::expected<Cidr, Denial> Space::Assign(const std::string& pool, const Wish& w
   if (!state) return std::unexpected(state.error());
   if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
   auto block = Take(pool, **state, wish);
+  // What exists goes before what is only reserved.
+  if (!block && MakeWay(pool, **state, wish)) block = Take(pool, **state, wish);
   if (block) Bind(pool, wish.cluster, {0, wish.owner, *block});
   return block;
 }
@@ -130,10 +212,12 @@ std::expected<void, Denial> Space::Check(const std::string& pool, const Wish& wi
   if (!state) return std::unexpected(NotFound(pool));
   if (state->problem || !state->rules) return std::unexpected(NotReady(*state));
   if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
+  if (auto denial = SizeDenial(*state, wish)) return std::unexpected(std::move(*denial));
   const auto exact = ExactOf(*state, wish);
   const int size = exact ? exact->prefix() : wish.size.value_or(state->rules->default_block);
+  const bool kept = exact && KeptFor(state->pool, wish.claim) == exact;
   std::optional<Refusal> refusal;
-  if (size < state->rules->min_block || size > state->rules->max_block) {
+  if (!kept && (size < state->rules->min_block || size > state->rules->max_block)) {
     refusal = Refusal::kSize;
   } else if (!exact) {
     if (state->space->Free(size) == 0) refusal = Refusal::kExhausted;
@@ -142,8 +226,41 @@ std::expected<void, Denial> Space::Check(const std::string& pool, const Wish& wi
   } else if (state->space->Overlapping(*exact)) {
     refusal = Refusal::kHeld;
   }
-  if (refusal) return std::unexpected(Explain(*state, *refusal, wish));
+  if (refusal && !Yielding(pool, *state, wish)) {
+    return std::unexpected(Explain(*state, *refusal, wish));
+  }
   return {};
+}
+
+void Space::Rest(const Subnet& subnet) {
+  const std::string pool = subnet.PoolKey();
+  const Owner owner = Fingerprint(subnet.id.uid);
+  PoolState* state = Mutable(pool);
+  if (!state || PlacementOf(subnet).phase != SubnetPhase::kAllocated) return;
+  if (!state->resting.emplace(subnet.id.Key(), *subnet.cidr).second) return;
+  const auto [begin, end] = BindingsOf(pool, subnet.cluster);
+  for (auto entry = begin; entry != end; ++entry) {
+    if (entry->second.subnet == owner) entry->second.resting = true;
+  }
+  Changed(pool, *state);
+  callbacks_.on_room(pool);  // somebody may have waited for the clusterID
+}
+
+std::optional<std::string> Space::RestingFor(const std::string& pool, const Wish& wish) {
+  const PoolState* state = Find(pool);
+  if (!state || !state->rules || state->resting.empty()) return std::nullopt;
+  const auto exact = ExactOf(*state, wish);
+  const int size = exact ? exact->prefix() : wish.size.value_or(state->rules->default_block);
+  const auto [begin, end] = BindingsOf(pool, wish.cluster);
+  for (auto entry = begin; entry != end; ++entry) {
+    const Binding& binding = entry->second;
+    const bool fits = exact ? binding.block.Overlaps(*exact) : binding.block.prefix() <= size;
+    if (!binding.resting || !fits) continue;
+    for (const auto& [subnet, block] : state->resting) {
+      if (block == binding.block) return subnet;
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Cidr> Space::AssignmentOf(Owner owner) const {
@@ -152,9 +269,10 @@ std::optional<Cidr> Space::AssignmentOf(Owner owner) const {
 }
 
 void Space::Abandon(Owner owner) {
-  const auto found = pending_.extract(owner);
-  if (!found) return;
-  const Pending& pending = found.mapped();
+  const auto found = pending_.find(owner);
+  if (found == pending_.end()) return;
+  const Pending pending = found->second;
+  Forget(found);
   Unbind(pending.pool, pending.cluster, 0, owner);
   PoolState* state = Mutable(pending.pool);
   if (!state || !state->space) return;
@@ -169,11 +287,17 @@ std::expected<Cidr, Denial> Space::Reserve(const std::string& pool, const Wish& 
   const auto state = Giving(pool);
   if (!state) return std::unexpected(state.error());
   if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
+  const auto reserving = reserving_.find(pool);
+  if (reservations_ >= kMostReservations ||
+      (reserving != reserving_.end() && reserving->second.size() >= kMostReservationsOfPool)) {
+    return std::unexpected(Denial{"TooManyReservations", "too many blocks are reserved"});
+  }
   auto block = Take(pool, **state, wish);
   if (!block) return block;
   pending_.at(wish.owner).reservation = true;
   (*state)->space->ExpireAt(*block, until);
-  reserving_.insert(pool);
+  reserving_[pool].insert(wish.owner);
+  ++reservations_;
   return block;
 }
 
@@ -192,7 +316,7 @@ std::expected<Cidr, Denial> Space::Redeem(const std::string& pool, Owner token, 
     return Assign(pool, wish);
   }
   (*state)->space->Change(block, Use::kReserved, wish.owner);
-  pending_.erase(reserved);
+  Forget(reserved);
   pending_.emplace(wish.owner, Pending{pool, block, wish.cluster, false});
   Bind(pool, wish.cluster, {0, wish.owner, block});
   return block;
@@ -200,23 +324,21 @@ std::expected<Cidr, Denial> Space::Redeem(const std::string& pool, Owner token, 
 
 std::optional<async::TimePoint> Space::Expire() {
   std::optional<async::TimePoint> next;
-  const std::set<std::string> reserving = reserving_;
-  for (const std::string& key : reserving) {
+  std::vector<std::string> pools;
+  pools.reserve(reserving_.size());
+  for (const auto& [pool, tokens] : reserving_) pools.push_back(pool);
+  for (const std::string& key : pools) {
     PoolState* state = Mutable(key);
     if (!state || !state->space) continue;
     std::vector<Hold> ended;
     state->space->Expire(executor_.Now(), [&](const Hold& hold) { ended.push_back(hold); });
     for (const Hold& hold : ended) {
-      pending_.erase(hold.owner);
+      if (const auto found = pending_.find(hold.owner); found != pending_.end()) Forget(found);
       PlaceChildren(*state, hold.block);
     }
     if (!ended.empty()) Freed(key, *state, ended.front().block);
     const auto due = state->space->NextExpiry();
-    if (!due) {
-      reserving_.erase(key);
-    } else if (!next || *due < *next) {
-      next = due;
-    }
+    if (due && (!next || *due < *next)) next = due;
   }
   return next;
 }

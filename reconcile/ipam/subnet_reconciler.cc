@@ -46,7 +46,10 @@ async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
     co_return co_await LookFor(std::move(key), std::move(made));
   }
   const Subnet* cached = context_.caches.latest_subnets.Get(key);
-  if (!cached) co_return runtime::Requeue{};
+  if (!cached) {
+    wanted_.erase(key);
+    co_return runtime::Requeue{};
+  }
   Subnet subnet = *cached;
   if (subnet.id.deleting != 0) co_return co_await End(std::move(subnet));
   if (!subnet.claim_uid.empty()) {
@@ -82,17 +85,21 @@ async::Task<Outcome> SubnetReconciler::LookFor(std::string key, Subnet made) {
   co_return runtime::Requeue{};
 }
 
-async::Task<Outcome> SubnetReconciler::End(Subnet subnet) {
-  if (!subnet.id.finalizer) co_return runtime::Requeue{};
+// How long a Subnet that is being deleted rests yet. A pool that is being deleted, or is gone, has
+// no use for a block that nobody else gets; a Subnet without a block has none to keep.
+async::Duration SubnetReconciler::RestOf(const Subnet& subnet) const {
   const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
-  if (pool) {
-    const auto until =
-        async::WallTime(std::chrono::seconds(subnet.id.deleting + pool->pool.grace_seconds));
-    const auto left = until - context_.executor.WallNow();
-    if (left > left.zero()) {
-      co_return runtime::Requeue{std::chrono::duration_cast<async::Duration>(left)};
-    }
-  }
+  if (!pool || pool->pool.id.deleting != 0 || wanted_.contains(subnet.id.Key())) return {};
+  if (context_.space.PlacementOf(subnet).phase != SubnetPhase::kAllocated) return {};
+  const auto until =
+      async::WallTime(std::chrono::seconds(subnet.id.deleting + pool->pool.grace_seconds));
+  return std::chrono::duration_cast<async::Duration>(until - context_.executor.WallNow());
+}
+
+async::Task<Outcome> SubnetReconciler::End(Subnet subnet) {
+  if (IsGivenBack(context_.caches, subnet)) context_.space.Rest(subnet);
+  if (!subnet.id.finalizer) co_return runtime::Requeue{};
+  if (const auto left = RestOf(subnet); left > left.zero()) co_return runtime::Requeue{left};
   Json patch = PatchOf(subnet.id);
   patch["metadata"]["finalizers"] = FinalizersOf(subnet.id, "");
   const auto removed = co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name,

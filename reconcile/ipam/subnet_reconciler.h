@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ class SubnetReconciler {
   // A Subnet that was made just now and that the watch has yet to bring: should it be gone again
   // before the watch tells of it, nobody else would notice. When to look for it.
   async::Duration Made(const Subnet& subnet);
+  // The grace period of this one ends now: the cluster that it was of wants its block back. False
+  // when that was said before. The key is to be queued.
+  bool EndRest(const std::string& key) { return wanted_.insert(key).second; }
   // The watch has told of this one.
   void Seen(const Subnet& subnet);
   // Those of a pool that it has yet to bring. O(all of those).
@@ -26,6 +30,7 @@ class SubnetReconciler {
 
  private:
   async::Task<Outcome> LookFor(std::string key, Subnet made);
+  async::Duration RestOf(const Subnet& subnet) const;
   async::Task<Outcome> End(Subnet subnet);
   async::Task<Outcome> DropOrphan(Subnet subnet);
   async::Task<Step> Report(Subnet subnet);
@@ -36,6 +41,7 @@ class SubnetReconciler {
     async::TimePoint due;
   };
   std::map<std::string, Unseen> unseen_;  // by key
+  std::set<std::string> wanted_;          // those of EndRest, until they are gone
 };
 
 }  // namespace berth::ipam

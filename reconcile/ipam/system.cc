@@ -1,18 +1,14 @@
 #include "reconcile/ipam/system.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "log/log.h"
-#include "reconcile/ipam/claim_reconciler.h"
 #include "reconcile/ipam/context.h"
-#include "reconcile/ipam/pool_claim_reconciler.h"
-#include "reconcile/ipam/pool_reconciler.h"
 #include "reconcile/ipam/stamp.h"
-#include "reconcile/ipam/subnet_reconciler.h"
+#include "reconcile/ipam/work.h"
 
 namespace berth::ipam {
 namespace {
@@ -21,96 +17,10 @@ using namespace std::chrono_literals;
 
 // A create that has not arrived by then was refused, or its client is gone.
 constexpr auto kReservedFor = 30s;
-// Everything is looked at again now and then: against what nobody thought of.
-constexpr auto kResync = std::chrono::minutes(10);
 // A pool's status that somebody else has written is compared after this time.
 constexpr auto kStatusCheck = 10s;
 constexpr auto kDrainFor = 2s;
 constexpr auto kDrainPoll = 10ms;
-
-// The reconcilers and their queues: what only the leader has.
-struct Work {
-  // Events are nobody's allocation, and not fenced.
-  Work(async::Executor& executor, runtime::Leadership& leadership, kube::Transport& transport,
-       Caches& caches, Space& space, Metrics* metrics, const System::Options& options);
-
-  runtime::Controller::Options Named(const char* name) const {
-    return {.name = name, .registry = registry};
-  }
-
-  void Begin();
-  void Resync();
-  // Whether all reconciles have ended, once no more begin.
-  bool Idle() const;
-
-  prometheus::Registry* registry;
-  kube::EventRecorder events;
-  Context context;
-  SubnetReconciler subnet;
-  ClaimReconciler claim;
-  PoolReconciler pool;
-  PoolClaimReconciler pool_claim;
-  runtime::Controller subnets;
-  runtime::Controller claims;
-  runtime::Controller pools;
-  runtime::Controller pool_claims;
-  async::Handle resync;
-};
-
-Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Transport& transport,
-           Caches& caches, Space& space, Metrics* metrics, const System::Options& options)
-    : registry(options.registry),
-      events(executor, transport,
-             {.controller = "berth.dev/ipam",
-              .instance = leadership.identity(),
-              .registry = options.registry}),
-      context{executor,         kube::Api(leadership.fenced()), events, caches, space, metrics,
-              options.stamp_key},
-      subnet(context),
-      claim(context,
-            [this](const Subnet& made) {
-              const Subnet* known = context.caches.subnets.Get(made.id.Key());
-              if (!known || known->id.uid != made.id.uid) {
-                subnets.AddAfter(made.id.Key(), subnet.Made(made));
-              }
-              context.space.PutSubnet(made);
-            }),
-      pool(context),
-      pool_claim(context, [this](const Claim& of, const Cidr& block) { claim.Keep(of, block); }),
-      subnets(executor, Named("Subnet"),
-              [this](std::string key) { return subnet.Reconcile(std::move(key)); }),
-      claims(executor, Named("CIDRAllocator"),
-             [this](std::string key) { return claim.Reconcile(std::move(key)); }),
-      pools(executor, Named("PoolStatus"),
-            [this](std::string key) { return pool.Reconcile(std::move(key)); }),
-      pool_claims(executor, Named("SubnetPoolClaim"),
-                  [this](std::string key) { return pool_claim.Reconcile(std::move(key)); }) {}
-
-void Work::Begin() {
-  Resync();
-  claims.Start();
-  subnets.Start();
-  pools.Start();
-  pool_claims.Start();
-}
-
-bool Work::Idle() const {
-  return std::ranges::all_of(std::array{&subnets, &claims, &pools, &pool_claims},
-                             [](const runtime::Controller* controller) {
-                               return controller->Stats().queue.processing == 0;
-                             });
-}
-
-void Work::Resync() {
-  const auto all = [](auto& informer, runtime::Controller& controller) {
-    informer.ForEach([&](const std::string& key, const auto&) { controller.AddResync(key); });
-  };
-  all(context.caches.claims, claims);
-  all(context.caches.subnets, subnets);
-  all(context.caches.pools, pools);
-  all(context.caches.pool_claims, pool_claims);
-  resync = context.executor.RunAfter(kResync, [this] { Resync(); });
-}
 
 }  // namespace
 
@@ -128,6 +38,8 @@ struct System::Parts {
   async::Task<void> Drain();
   void BeginWhenFresh();
   void Requeue(const std::string& pool, Metrics::Trigger trigger);
+  void LookAtSubnetOf(const Claim& claim);
+  void LookAtResting(const std::string& pool);
   void OnFigures(const std::string& pool);
   void OnRoom(const std::string& pool);
   void OnPlacement(const std::string& subnet);
@@ -202,6 +114,10 @@ void System::Parts::ListenToPools() {
            [this, tell_claim](const std::string& key, const Pool& before, const Pool& now) {
              if (!built) return;
              space.PutPool(now);
+             if (before.id.deleting != now.id.deleting ||
+                 before.grace_seconds != now.grace_seconds) {
+               LookAtResting(key);
+             }
              if (before.id.generation != now.id.generation || before.parent != now.parent) {
                Requeue(key, Metrics::Trigger::kUpdate);
              } else if (work && before.status != now.status) {
@@ -247,6 +163,7 @@ void System::Parts::ListenToSubnets() {
              if (!built) return;
              seen(key, now);
              space.PutSubnet(now);
+             if (IsGivenBack(caches, now)) space.Rest(now);
              Requeue(now.PoolKey(), Metrics::Trigger::kCreate);
            },
        .on_update =
@@ -257,9 +174,12 @@ void System::Parts::ListenToSubnets() {
              const bool another = before.id.uid != now.id.uid || before.pool != now.pool ||
                                   before.cidr != now.cidr || before.cluster != now.cluster ||
                                   before.claim_uid != now.claim_uid;
+             if (another) {
+               space.RemoveSubnet(before);
+               space.PutSubnet(now);
+             }
+             if (IsGivenBack(caches, now)) space.Rest(now);
              if (!another) return;
-             space.RemoveSubnet(before);
-             space.PutSubnet(now);
              Requeue(before.PoolKey(), Metrics::Trigger::kUpdate);
              Requeue(now.PoolKey(), Metrics::Trigger::kUpdate);
              tell_claim(key, before);
@@ -293,29 +213,39 @@ void System::Parts::ListenToClaims() {
              --phases[before.phase];
              ++phases[now.phase];
              queue(key, now);
-             if (work && before.id.uid != now.id.uid) {
-               work->claim.Left(before);
-               if (const auto* held = space.BindingOf(before.PoolKey(), before.cluster,
-                                                      Fingerprint(before.id.uid))) {
-                 work->subnets.Add(KeyBeside(key, SubnetName(before.pool, held->block)));
-               }
-             }
+             if (work && before.id.uid != now.id.uid) work->claim.Left(before);
+             if (before.id.uid != now.id.uid || now.id.deleting != 0) LookAtSubnetOf(before);
            },
        .on_delete =
            [this, queue](const std::string& key, const Claim& last) {
              --phases[last.phase];
              queue(key, last);
+             LookAtSubnetOf(last);
              if (!work) return;
              work->claim.Left(last);
-             // Its Subnet has no claim any more.
-             if (const auto* held =
-                     space.BindingOf(last.PoolKey(), last.cluster, Fingerprint(last.id.uid))) {
-               work->subnets.Add(KeyBeside(key, SubnetName(last.pool, held->block)));
-             }
              // Who waits for the clusterID, or for what it was promised.
              OnRoom(last.PoolKey());
            },
        .on_whole = [this] { BeginWhenFresh(); }});
+}
+
+// The Subnet of a claim that is gone, or going.
+void System::Parts::LookAtSubnetOf(const Claim& claim) {
+  if (!built) return;
+  const Owner owner = Fingerprint(claim.id.uid);
+  const auto* held = space.BindingOf(claim.PoolKey(), claim.cluster, owner);
+  if (!held || held->claim != owner) return;
+  const Subnet* subnet = caches.SubnetAt(claim.PoolKey(), held->block, held->subnet);
+  if (!subnet) return;
+  if (IsGivenBack(caches, *subnet)) space.Rest(*subnet);
+  if (work) work->subnets.Add(subnet->id.Key());
+}
+
+// The grace period of its Subnets may be over.
+void System::Parts::LookAtResting(const std::string& pool) {
+  const Space::PoolState* state = space.Find(pool);
+  if (!work || !state) return;
+  for (const auto& [subnet, block] : state->resting) work->subnets.Add(subnet);
 }
 
 void System::Parts::Elected() {
@@ -357,7 +287,10 @@ void System::Parts::Build() {
   caches.pools.ForEach([&](const std::string&, const Pool& pool) { pools.push_back(&pool); });
   caches.subnets.ForEach(
       [&](const std::string&, const Subnet& subnet) { subnets.push_back(&subnet); });
-  space.Rebuild(pools, std::move(subnets));
+  space.Rebuild(pools, subnets);
+  for (const Subnet* subnet : subnets) {
+    if (IsGivenBack(caches, *subnet)) space.Rest(*subnet);
+  }
   built = true;
   for (const auto& [key, state] : space.pools()) dirty.insert(key);
 }
@@ -392,10 +325,13 @@ void System::Parts::OnFigures(const std::string& pool) {
 void System::Parts::OnRoom(const std::string& pool) {
   if (!work) return;
   caches.claims.ForEachIn(caches.unbound_claims_by_pool, pool,
-                          [this](const std::string& key, const Claim&) { work->claims.Add(key); });
-  caches.pool_claims.ForEachIn(
-      caches.pool_claims_by_parent, pool,
-      [this](const std::string& key, const PoolClaim&) { work->pool_claims.Add(key); });
+                          [this](const std::string& key, const Claim& claim) {
+                            if (!work->claim.BacksOff(claim)) work->claims.Add(key);
+                          });
+  caches.pool_claims.ForEachIn(caches.pool_claims_by_parent, pool,
+                               [this](const std::string& key, const PoolClaim& claim) {
+                                 if (!work->pool_claim.BacksOff(claim)) work->pool_claims.Add(key);
+                               });
 }
 
 void System::Parts::OnPlacement(const std::string& subnet) {
@@ -435,9 +371,9 @@ std::vector<const Subnet*> System::SubnetsOf(const std::string& pool, std::size_
   const Space::PoolState* state = parts_->space.Find(pool);
   if (!state || !state->space) return subnets;
   state->space->ForEach(0, [&](const Hold& hold) {
-    const Subnet* subnet =
-        parts_->caches.subnets.Get(KeyBeside(pool, SubnetName(state->pool.id.name, hold.block)));
-    if (hold.use == Use::kSubnet && subnet) subnets.push_back(subnet);
+    if (hold.use != Use::kSubnet) return true;
+    const Subnet* subnet = parts_->caches.SubnetAt(pool, hold.block, hold.owner);
+    if (subnet) subnets.push_back(subnet);
     return subnets.size() < most;
   });
   return subnets;

@@ -69,21 +69,6 @@ TEST_F(SystemTest, AStampedBlockIsTheClaims) {
   EXPECT_FALSE(Get("subnetclaims", "c")["metadata"].contains("annotations"));
 }
 
-TEST_F(SystemTest, AReservationThatNobodyRedeemsEnds) {
-  Pool("p", "10.0.0.0/25");
-  ipam::Claim claim;
-  claim.id.ns = "default";
-  claim.id.name = "never";
-  claim.pool = "p";
-  claim.cluster = "never";
-  claim.block_size = 25;
-  ASSERT_TRUE(system_->Stamp(claim));
-  Claim("c", "p", 25);
-  EXPECT_EQ(Phase("c"), "Error");
-  executor_.Advance(40s);
-  EXPECT_EQ(Phase("c"), "Bound");
-}
-
 TEST_F(SystemTest, AForgedStampIsIgnored) {
   Pool("p", "10.0.0.0/24");
   Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","blockSize":26)",

@@ -93,6 +93,15 @@ class SystemTest : public testing::Test {
                   pool, cidr, claim, claim,
                   Get("subnetclaims", claim)["metadata"]["uid"].as<std::string>()));
   }
+  std::string Uid(const std::string& plural, const std::string& name) {
+    return Get(plural, name)["metadata"]["uid"].as<std::string>();
+  }
+  // Metadata of what was made for another object.
+  std::string OwnedBy(const std::string& kind, const std::string& plural, const std::string& name) {
+    return Format(R"(,"ownerReferences":[{{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"
+                  R"("name":"{}","uid":"{}","controller":true,"blockOwnerDeletion":true}}])",
+                  kind, name, Uid(plural, name));
+  }
   void Delete(const std::string& plural, const std::string& name) {
     const auto deleted = Send(kube::Method::kDelete, Path(plural, name));
     ASSERT_EQ(deleted.code, 200) << deleted.body;

@@ -1,0 +1,103 @@
+#include <gmock/gmock.h>
+
+#include "reconcile/ipam/system_fixture_test.h"
+
+// Blocks that rest after their release (reuseGracePeriodSeconds).
+namespace berth::ipam {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr char kMonth[] = R"(,"reuseGracePeriodSeconds":2592000)";
+
+class GraceTest : public SystemTest {
+ protected:
+  // A claim that was bound and is gone; its block rests.
+  void Released(const std::string& claim, const std::string& pool, int size) {
+    Claim(claim, pool, size);
+    ASSERT_EQ(Phase(claim), "Bound");
+    Delete("subnetclaims", claim);
+    executor_.Advance(2s);
+  }
+};
+
+TEST_F(GraceTest, ARestingBlockDoesNotKeepItsPoolFromGoing) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Released("c", "p", 26);
+  ASSERT_THAT(List("subnets"), SizeIs(1));
+  Delete("subnetpools", "p");
+  executor_.Advance(10s);
+  EXPECT_THAT(List("subnets"), IsEmpty());
+  EXPECT_THAT(List("subnetpools"), IsEmpty());
+}
+
+TEST_F(GraceTest, ABlockThatIsReleasedFromAPoolBeingDeletedDoesNotRest) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Claim("c", "p", 26);
+  Delete("subnetpools", "p");
+  Delete("subnetclaims", "c");
+  executor_.Advance(10s);
+  EXPECT_THAT(List("subnets"), IsEmpty());
+  EXPECT_THAT(List("subnetpools"), IsEmpty());
+}
+
+TEST_F(GraceTest, AShorterGracePeriodHoldsForWhatRestsAlready) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Released("c", "p", 26);
+  Merge("subnetpools", "p", R"({"spec":{"reuseGracePeriodSeconds":0}})");
+  executor_.Advance(2s);
+  EXPECT_THAT(List("subnets"), IsEmpty());
+}
+
+TEST_F(GraceTest, ARecreatedClaimGetsAnotherBlockAtOnce) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Released("c", "p", 26);
+  Claim("c", "p", 26);
+  EXPECT_EQ(Allocated("c"), "10.0.0.64/26");
+  EXPECT_THAT(List("subnets"), SizeIs(2));
+}
+
+TEST_F(GraceTest, ARecreatedClaimGetsItsRestingBlockBackWhenItNamesIt) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Released("c", "p", 26);
+  Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","requestedCIDR":"10.0.0.0/26")");
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+  EXPECT_THAT(EventReasons(), testing::Not(testing::Contains("AllocationConflict")));
+}
+
+TEST_F(GraceTest, ARecreatedClaimGetsItsRestingBlockBackWhenNothingElseIsFree) {
+  Pool("p", "10.0.0.0/26", kMonth);
+  Released("c", "p", 26);
+  Claim("c", "p", 26);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+}
+
+TEST_F(GraceTest, ARestingBlockIsNotForOtherClusters) {
+  Pool("p", "10.0.0.0/26", kMonth);
+  Released("c", "p", 26);
+  Claim("other", "p", 26);
+  executor_.Advance(1min);
+  EXPECT_EQ(Reason("subnetclaims", "other"), "PoolExhausted");
+}
+
+TEST_F(GraceTest, ARestingBlockIsKnownAsSuchAfterARestart) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Released("c", "p", 26);
+  Boot();
+  Claim("c", "p", 26);
+  EXPECT_EQ(Allocated("c"), "10.0.0.64/26");
+}
+
+// Its claim has a right to it.
+TEST_F(GraceTest, ASubnetThatIsDeletedUnderItsClaimHoldsTheClusterId) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Claim("c", "p", 26);
+  Delete("subnets", "p-10-0-0-0-26");
+  Claim("second", "p", 26, "c");
+  executor_.Advance(10s);
+  EXPECT_EQ(Reason("subnetclaims", "second"), "ClusterIDConflict");
+}
+
+}  // namespace
+}  // namespace berth::ipam

@@ -1,0 +1,180 @@
+#include <gmock/gmock.h>
+
+#include "kube/status.h"
+#include "reconcile/ipam/system_fixture_test.h"
+
+// Creates that somebody refuses: a quota, a policy, a namespace that is being deleted, a name that
+// another object has.
+namespace berth::ipam {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+// Refuses every create of one kind while `words` are given, and counts them all.
+class RefusingTransport : public kube::Transport {
+ public:
+  RefusingTransport(async::Executor& executor, kube::Transport& inner, std::string path)
+      : executor_(executor), inner_(inner), path_(std::move(path)) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    const bool create = request.method == kube::Method::kPost && request.path.contains(path_);
+    if (create) ++creates;
+    if (!create || words.empty()) return inner_.Send(std::move(request), std::move(done));
+    return executor_.RunAfter(1ms, [this, done = std::move(done)] {
+      done(std::unexpected(kube::Error{kube::ErrorClass::kTerminal, "Forbidden", words, 403, {}}));
+    });
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    return inner_.Watch(std::move(request), std::move(stream));
+  }
+
+  std::string words;
+  int creates = 0;
+
+ private:
+  async::Executor& executor_;
+  kube::Transport& inner_;
+  const std::string path_;
+};
+
+class RefusedCreateTest : public SystemTest {
+ protected:
+  // Creates within the next minute.
+  int InAMinute(RefusingTransport& transport) {
+    transport.creates = 0;
+    executor_.Advance(1min);
+    return transport.creates;
+  }
+  std::string Message(const std::string& plural, const std::string& name) {
+    return Status(plural, name).get_value_or<std::string>("message", "");
+  }
+  int EventsOf(const std::string& reason) {
+    const auto reasons = EventReasons();
+    return static_cast<int>(std::ranges::count(reasons, reason));
+  }
+};
+
+TEST_F(RefusedCreateTest, ARefusedSubnetIsTriedMoreAndMoreSeldom) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  refusing.words = "exceeded quota: small, requested: count/subnets.plexaubnet.io=1";
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  EXPECT_LE(InAMinute(refusing), 18);
+  executor_.Advance(1min);
+  EXPECT_LE(InAMinute(refusing), 2);
+  EXPECT_GE(InAMinute(refusing), 1);
+}
+
+TEST_F(RefusedCreateTest, ClaimsThatAreRefusedDoNotWakeEachOther) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  refusing.words = "no";
+  Pool("p", "10.0.0.0/16");
+  for (int i = 0; i < 20; ++i) Claim(Format("c{}", i), "p", 24);
+  executor_.Advance(3min);
+  EXPECT_LE(InAMinute(refusing), 2 * 20);
+}
+
+TEST_F(RefusedCreateTest, ARefusedClaimSaysWhatIsInTheWayAndIsBoundOnceItIsNot) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  refusing.words = R"(subnets "x" is forbidden: exceeded quota: small)";
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  executor_.Advance(5min);
+  EXPECT_EQ(Reason("subnetclaims", "c"), "SubnetRefused");
+  EXPECT_THAT(Message("subnetclaims", "c"),
+              AllOf(HasSubstr("exceeded quota: small"), HasSubstr("raise the ResourceQuota")));
+  EXPECT_EQ(EventsOf("SubnetRefused"), 1);
+  refusing.words.clear();
+  executor_.Advance(31s);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/24");
+}
+
+TEST_F(RefusedCreateTest, ABlockThatWasRefusedIsThereForOthers) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/24");
+  refusing.words = "no";
+  Claim("refused", "p", 24);
+  executor_.Advance(5min);
+  refusing.words.clear();
+  Claim("other", "p", 24);
+  EXPECT_EQ(Allocated("other"), "10.0.0.0/24");
+  executor_.Advance(31s);
+  EXPECT_EQ(Reason("subnetclaims", "refused"), "PoolExhausted");
+}
+
+TEST_F(RefusedCreateTest, AChangedClaimIsTriedAtOnce) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/16");
+  refusing.words = "no";
+  Claim("c", "p", 24);
+  executor_.Advance(5min);
+  refusing.words.clear();
+  Merge("subnetclaims", "c", R"({"spec":{"blockSize":25}})");
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/25");
+}
+
+TEST_F(RefusedCreateTest, ARefusedPoolClaimIsTriedMoreAndMoreSeldom) {
+  RefusingTransport refusing(executor_, transport_, "/subnetclaims");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/16");
+  refusing.words = "denied by a policy";
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":24)");
+  EXPECT_LE(InAMinute(refusing), 18);
+  executor_.Advance(1min);
+  // Room in the parent is no reason to try.
+  for (int i = 0; i < 20; ++i) {
+    Create("Subnet", "s", R"("poolRef":"p","cidr":"10.0.0.0/24","clusterID":"s")");
+    Delete("subnets", "s");
+  }
+  EXPECT_LE(InAMinute(refusing), 2);
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "Refused");
+  EXPECT_THAT(Message("subnetpoolclaims", "pc"), HasSubstr("change the policy"));
+  refusing.words.clear();
+  executor_.Advance(31s);
+  EXPECT_EQ(Status("subnetpoolclaims", "pc")["phase"], "Bound");
+}
+
+TEST_F(RefusedCreateTest, ABlockWhoseNameAnotherSubnetHasGetsAnother) {
+  RefusingTransport counting(executor_, transport_, "/subnets");
+  BootThrough(counting);
+  Pool("p", "10.0.0.0/16");
+  Create("Subnet", "p-10-0-0-0-24", R"("poolRef":"p","cidr":"10.0.9.0/24","clusterID":"s")");
+  Claim("c", "p", 24);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/24");
+  const std::string name = OtherSubnetName("p", *Cidr::Parse("10.0.0.0/24"));
+  EXPECT_EQ(Get("subnets", name)["spec"]["claimRef"]["name"], "c");
+  EXPECT_THAT(Get("subnetclaims", "c")["status"]["conditions"].to_string(), HasSubstr(name));
+  EXPECT_EQ(PoolStatus("p")["allocatedCIDRs"]["10.0.0.0/24"], "c");
+  EXPECT_LE(counting.creates, 2);
+  EXPECT_EQ(InAMinute(counting), 0);
+  Delete("subnetclaims", "c");
+  executor_.Advance(5s);
+  EXPECT_EQ(Send(kube::Method::kGet, Path("subnets", name)).code, 404);
+}
+
+TEST_F(RefusedCreateTest, AClaimWhoseNamesAreAllTakenSaysSoAndWaits) {
+  RefusingTransport counting(executor_, transport_, "/subnets");
+  BootThrough(counting);
+  Pool("p", "10.0.0.0/16");
+  const Cidr block = *Cidr::Parse("10.0.0.0/24");
+  Create("Subnet", SubnetName("p", block), R"("poolRef":"p","cidr":"10.0.8.0/24","clusterID":"s")");
+  Create("Subnet", OtherSubnetName("p", block),
+         R"("poolRef":"p","cidr":"10.0.9.0/24","clusterID":"t")");
+  Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","requestedCIDR":"10.0.0.0/24")");
+  executor_.Advance(2min);
+  EXPECT_EQ(Reason("subnetclaims", "c"), "SubnetRefused");
+  EXPECT_THAT(Message("subnetclaims", "c"), HasSubstr("a Subnet of this name holds 10.0.9.0/24"));
+  EXPECT_LE(InAMinute(counting), 4);
+  Delete("subnets", SubnetName("p", block));
+  executor_.Advance(31s);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/24");
+}
+
+}  // namespace
+}  // namespace berth::ipam

@@ -1,0 +1,75 @@
+#include "reconcile/ipam/work.h"
+
+#include <algorithm>
+#include <array>
+
+namespace berth::ipam {
+namespace {
+
+// Everything is looked at again now and then: against what nobody thought of.
+constexpr auto kResync = std::chrono::minutes(10);
+
+}  // namespace
+
+Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Transport& transport,
+           Caches& caches, Space& space, Metrics* metrics, const System::Options& options)
+    : registry(options.registry),
+      events(executor, transport,
+             {.controller = "berth.dev/ipam",
+              .instance = leadership.identity(),
+              .registry = options.registry}),
+      context{executor,         kube::Api(leadership.fenced()), events, caches, space, metrics,
+              options.stamp_key},
+      subnet(context),
+      claim(
+          context,
+          [this](const Subnet& made) {
+            const Subnet* known = context.caches.subnets.Get(made.id.Key());
+            if (!known || known->id.uid != made.id.uid) {
+              subnets.AddAfter(made.id.Key(), subnet.Made(made));
+            }
+            context.space.PutSubnet(made);
+          },
+          [this](const std::string& resting) {
+            const bool news = subnet.EndRest(resting);
+            if (news) subnets.Add(resting);
+            return news;
+          }),
+      pool(context),
+      pool_claim(context, claim),
+      subnets(executor, Named("Subnet"),
+              [this](std::string key) { return subnet.Reconcile(std::move(key)); }),
+      claims(executor, Named("CIDRAllocator"),
+             [this](std::string key) { return claim.Reconcile(std::move(key)); }),
+      pools(executor, Named("PoolStatus"),
+            [this](std::string key) { return pool.Reconcile(std::move(key)); }),
+      pool_claims(executor, Named("SubnetPoolClaim"),
+                  [this](std::string key) { return pool_claim.Reconcile(std::move(key)); }) {}
+
+void Work::Begin() {
+  Resync();
+  claims.Start();
+  subnets.Start();
+  pools.Start();
+  pool_claims.Start();
+}
+
+bool Work::Idle() const {
+  return std::ranges::all_of(std::array{&subnets, &claims, &pools, &pool_claims},
+                             [](const runtime::Controller* controller) {
+                               return controller->Stats().queue.processing == 0;
+                             });
+}
+
+void Work::Resync() {
+  const auto all = [](auto& informer, runtime::Controller& controller) {
+    informer.ForEach([&](const std::string& key, const auto&) { controller.AddResync(key); });
+  };
+  all(context.caches.claims, claims);
+  all(context.caches.subnets, subnets);
+  all(context.caches.pools, pools);
+  all(context.caches.pool_claims, pool_claims);
+  resync_ = context.executor.RunAfter(kResync, [this] { Resync(); });
+}
+
+}  // namespace berth::ipam
