@@ -87,22 +87,31 @@ kube::Result<void> HttpServer::Prepare() {
     if (auto known = CheckCommands(Commands({.cipher_suites = {suite}, .client_ca = {}})); !known)
       return known;
   }
-  return CheckCommands(Commands(settings_.tls));
+  for (const Listener& listener : listeners_) {
+    if (auto checked = CheckCommands(CommandsOf(listener)); !checked) return checked;
+  }
+  return {};
+}
+
+TlsCommands HttpServer::CommandsOf(const Listener& listener) const {
+  using enum Listener::Tls;
+  if (listener.tls == kNone) return {};
+  TlsSettings tls = settings_.tls;
+  if (listener.tls == kServer) tls.client_ca.clear();
+  if (listener.tls == kNeedsClientCertificates) {
+    tls.client_ca = listener.client_ca;
+    tls.needs_client = true;
+  }
+  return Commands(tls);
 }
 
 void HttpServer::Configure() {
   TakeOverDrogonLog();
-  TlsSettings without_clients = settings_.tls;
-  without_clients.client_ca.clear();
   auto& app = drogon::app();
   for (const Listener& listener : listeners_) {
     const bool tls = listener.tls != Listener::Tls::kNone;
-    const TlsCommands commands =
-        tls ? Commands(listener.tls == Listener::Tls::kClientCertificates ? settings_.tls
-                                                                          : without_clients)
-            : TlsCommands{};
     app.addListener(settings_.bind_address, listener.port, tls, settings_.tls_pair,
-                    settings_.tls_pair, false, commands);
+                    settings_.tls_pair, false, CommandsOf(listener));
   }
   app.setThreadNum(settings_.io_threads)
       .setMaxConnectionNum(settings_.max_connections)

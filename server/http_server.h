@@ -20,12 +20,14 @@
 namespace berth::server {
 
 struct Listener {
-  enum class Tls { kNone, kServer, kClientCertificates };
+  // With kNeedsClientCertificates nobody is served whose certificate `client_ca` has not signed.
+  enum class Tls { kNone, kServer, kClientCertificates, kNeedsClientCertificates };
 
   std::string name;
   std::uint16_t port = 0;  // 0: any free one, set by Prepare()
   Tls tls = Tls::kNone;
-  bool sheds = true;  // counts against max_in_flight and is answered 429 beyond it
+  std::filesystem::path client_ca;  // with kNeedsClientCertificates only
+  bool sheds = true;                // counts against max_in_flight and is answered 429 beyond it
   http::Handler handler;
 };
 
@@ -73,6 +75,7 @@ class HttpServer {
   void Quit();
 
  private:
+  TlsCommands CommandsOf(const Listener& listener) const;
   void Configure();
   void Dispatch(const drogon::HttpRequestPtr& request, http::Callback callback);
 

@@ -127,6 +127,15 @@ void AddTls(CLI::App& app, Options& options) {
                  "Common names of the front proxy, with the CA file only")
       ->delimiter(',')
       ->group(group);
+  auto* webhook_ca = app.add_option("--webhook-client-ca-file", options.webhook_client_ca_file,
+                                    "CA of the certificate that the API server shows to webhooks; "
+                                    "nobody else is served there. Without it anybody is")
+                         ->group(group);
+  app.add_option("--webhook-client-names", options.webhook_client_names,
+                 "Common names of that certificate; by default any that the CA has signed")
+      ->delimiter(',')
+      ->needs(webhook_ca)
+      ->group(group);
 }
 
 void AddLimits(CLI::App& app, Options& options) {

@@ -40,6 +40,8 @@ struct Options {
   std::vector<std::string> tls_cipher_suites;
   std::filesystem::path requestheader_client_ca_file;
   std::vector<std::string> requestheader_allowed_names = {"front-proxy-client"};
+  std::filesystem::path webhook_client_ca_file;
+  std::vector<std::string> webhook_client_names;
   std::filesystem::path state_dir = "/run/berth";
 
   std::size_t io_threads = 2;

@@ -100,6 +100,8 @@ class Server {
   kube::Result<void> OpenAccount();
   kube::Result<void> StageServingPair();
   kube::Result<void> StageClientCa();
+  kube::Result<void> StageWebhookClientCa();
+  void ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback);
   void AddListeners();
   void StartControl();
   void FollowFrontProxy();
@@ -234,6 +236,19 @@ kube::Result<void> Server::StageClientCa() {
   return {};
 }
 
+kube::Result<void> Server::StageWebhookClientCa() {
+  if (options_.webhook_client_ca_file.empty()) return {};
+  const auto pem = ReadFile(options_.webhook_client_ca_file);
+  if (!pem) return std::unexpected(pem.error());
+  const auto changed = tls_files_.SetWebhookClientCa(*pem);
+  if (!changed) return std::unexpected(changed.error());
+  if (*changed && listening_->holds()) {
+    log::Info("CA of webhook clients reloaded");
+    http_->ReloadTls();
+  }
+  return {};
+}
+
 kube::Result<void> Server::Prepare() {
   std::error_code error;
   std::filesystem::create_directories(options_.state_dir / "empty", error);
@@ -258,6 +273,7 @@ kube::Result<void> Server::Prepare() {
   admission::RegisterEip(webhooks_, eip_desk_);
   if (auto done = StageServingPair(); !done) return done;
   if (auto done = StageClientCa(); !done) return done;
+  if (auto done = StageWebhookClientCa(); !done) return done;
 
   http_ = std::make_unique<HttpServer>(HttpServer::Settings{
       .bind_address = options_.bind_address,
@@ -276,13 +292,29 @@ kube::Result<void> Server::Prepare() {
   return http_->Prepare();
 }
 
+// The listener has seen to it that there is a certificate, if there has to be one.
+void Server::ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback) {
+  const auto& names = options_.webhook_client_names;
+  if (!names.empty()) {
+    const std::string name = authenticator_->CertificateName(request);
+    if (std::ranges::find(names, name) == names.end()) {
+      log::Warn("client certificate is not the API server's",
+                {{"commonName", name}, {"peer", request->peerAddr().toIp()}});
+      return callback(http::Respond(kube::Unauthorized()));
+    }
+  }
+  webhooks_.Serve(request, std::move(callback));
+}
+
 void Server::AddListeners() {
   using Tls = Listener::Tls;
+  const bool open = options_.webhook_client_ca_file.empty();
   http_->Add({.name = "webhook",
               .port = options_.webhook_port,
-              .tls = Tls::kServer,
+              .tls = open ? Tls::kServer : Tls::kNeedsClientCertificates,
+              .client_ca = tls_files_.webhook_client_ca(),
               .handler = [this](const auto& request, auto callback) {
-                webhooks_.Serve(request, std::move(callback));
+                ServeWebhook(request, std::move(callback));
               }});
   http_->Add({.name = "api",
               .port = options_.api_port,
@@ -320,6 +352,10 @@ void Server::StartControl() {
                                  [this] { return StageClientCa(); });
   } else {
     FollowFrontProxy();
+  }
+  if (!options_.webhook_client_ca_file.empty()) {
+    control_->housekeeping.Every(kTlsFilesEvery, "webhook-client-ca",
+                                 [this] { return StageWebhookClientCa(); });
   }
   control_->housekeeping.Start();
   if (client_) StartSystems();
@@ -399,9 +435,13 @@ void Server::Show() {
 // From the first connection to the last. A listener that does not do what it should is no reason to
 // wait: nothing may be served then, and nothing has been begun that would need an orderly end.
 void Server::Live() {
-  const auto api = std::ranges::find(http_->listeners(), "api", &Listener::name);
   auto tested = http_->WaitUntilOpen();
-  if (tested) tested = CheckForeignCertificateIsRefused(options_.bind_address, api->port);
+  for (const Listener& listener : http_->listeners()) {
+    const bool verifies = listener.tls == Listener::Tls::kClientCertificates ||
+                          listener.tls == Listener::Tls::kNeedsClientCertificates;
+    if (tested && verifies)
+      tested = CheckForeignCertificateIsRefused(options_.bind_address, listener.port);
+  }
   if (!tested) {
     log::Error("cannot serve", {{"error", tested.error().message}});
     std::_Exit(1);

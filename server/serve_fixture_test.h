@@ -73,9 +73,10 @@ class ServeTest : public testing::Test {
     EXPECT_EQ(berth_->Stop(), 0) << berth_->Log();
   }
 
-  TlsClient Webhook(std::chrono::milliseconds timeout = kPatience) const {
-    return TlsClient(Berth().port("webhook"), TlsOptions{.trust = pki_.serving_ca.cert_pem},
-                     timeout);
+  TlsClient Webhook(std::chrono::milliseconds timeout = kPatience,
+                    const certs::KeyPair* identity = nullptr) const {
+    return TlsClient(Berth().port("webhook"),
+                     TlsOptions{.identity = identity, .trust = pki_.serving_ca.cert_pem}, timeout);
   }
   TlsClient Api(const certs::KeyPair* identity,
                 std::chrono::milliseconds timeout = kPatience) const {

@@ -107,7 +107,7 @@ TlsCommands Commands(const TlsSettings& settings) {
   if (!older.empty()) commands.emplace_back("CipherString", Join(older));
   if (!settings.client_ca.empty()) {
     commands.emplace_back("VerifyCAFile", settings.client_ca.string());
-    commands.emplace_back("VerifyMode", "Request");
+    commands.emplace_back("VerifyMode", settings.needs_client ? "Require" : "Request");
   }
   return commands;
 }
@@ -148,7 +148,7 @@ kube::Result<void> CheckForeignCertificateIsRefused(const std::string& address,
   const Owned<SSL_CTX> context = ClientContext(*foreign);
   const Socket socket(address, port);
   if (!socket.connected())
-    return kube::Terminal("the TLS self-test cannot connect to the API listener");
+    return kube::Terminal("the TLS self-test cannot connect to its listener");
   const Owned<SSL> ssl(SSL_new(context.get()));
   SSL_set_fd(ssl.get(), socket.fd());
   // In TLS 1.3 the refusal comes after the client's side of the handshake is through: ask for
@@ -160,7 +160,7 @@ kube::Result<void> CheckForeignCertificateIsRefused(const std::string& address,
       SSL_write(ssl.get(), kRequest.data(), static_cast<int>(kRequest.size())) > 0 &&
       SSL_read(ssl.get(), &answer, 1) == 1;
   ERR_clear_error();
-  if (answered) return kube::Terminal("the API listener accepts client certificates of any CA");
+  if (answered) return kube::Terminal("a listener accepts client certificates of any CA");
   return {};
 }
 
@@ -174,6 +174,12 @@ kube::Result<bool> TlsFiles::SetClientCa(const std::string& pem) {
   if (const auto checked = certs::CheckBundle(pem); !checked)
     return std::unexpected(checked.error());
   return Replace(client_ca(), pem, last_client_ca_);
+}
+
+kube::Result<bool> TlsFiles::SetWebhookClientCa(const std::string& pem) {
+  if (const auto checked = certs::CheckBundle(pem); !checked)
+    return std::unexpected(checked.error());
+  return Replace(webhook_client_ca(), pem, last_webhook_client_ca_);
 }
 
 kube::Result<bool> TlsFiles::Replace(const std::filesystem::path& file, const std::string& contents,

@@ -19,6 +19,7 @@ struct TlsSettings {
   std::string min_version = "1.2";
   std::vector<std::string> cipher_suites;
   std::filesystem::path client_ca;  // empty: no client certificates are asked for
+  bool needs_client = false;        // nobody is served without one
 };
 
 TlsCommands Commands(const TlsSettings& settings);
@@ -40,11 +41,13 @@ class TlsFiles {
 
   std::filesystem::path pair() const { return dir_ / "serving.pem"; }
   std::filesystem::path client_ca() const { return dir_ / "client-ca.pem"; }
+  std::filesystem::path webhook_client_ca() const { return dir_ / "webhook-client-ca.pem"; }
 
   // Replaces a file if its contents are new, after checking them; true when they were. A refused
   // pair leaves what is there.
   kube::Result<bool> SetPair(const std::string& cert_pem, const std::string& key_pem);
   kube::Result<bool> SetClientCa(const std::string& pem);
+  kube::Result<bool> SetWebhookClientCa(const std::string& pem);
 
  private:
   kube::Result<bool> Replace(const std::filesystem::path& file, const std::string& contents,
@@ -53,6 +56,7 @@ class TlsFiles {
   std::filesystem::path dir_;
   std::string last_pair_;
   std::string last_client_ca_;
+  std::string last_webhook_client_ca_;
 };
 
 kube::Result<std::string> ReadFile(const std::filesystem::path& file);

@@ -59,11 +59,13 @@ class Authenticator {
   // `done` is called once, on the calling event loop.
   void Authenticate(const drogon::HttpRequestPtr& request, Done done);
 
+  // The common name of the client certificate, which there must be.
+  std::string CertificateName(const drogon::HttpRequestPtr& request) const;
+
  private:
   std::expected<User, kube::Status> FromHeaders(const drogon::HttpRequestPtr& request,
                                                 const RequestHeaderConfig& config) const;
   void ReviewToken(const std::string& token, Done done);
-  std::string CertificateName(const drogon::HttpRequestPtr& request) const;
 
   kube::Client* client_;
   CommonNameOf common_name_of_;
