@@ -198,6 +198,21 @@ END
   create_claim next resting next '{"blockSize": 26}'
   bound next
   field_is subnetclaim next '{.status.allocatedCIDR}' 10.26.0.64/26
+  # Its cluster is not locked out meanwhile.
+  create_claim left resting left '{"blockSize": 26}'
+  bound left 30
+}
+
+@test "a namespace goes at once while a block of it rests for a month" {
+  local of=$NS
+  kubectl create namespace "$of-rests"
+  NS=$of-rests
+  ready_pool month 10.26.0.0/24 '{"maxBlockSize": 26, "reuseGracePeriodSeconds": 2592000}'
+  create_claim left month left '{"blockSize": 26}'
+  bound left
+  kubectl delete subnetclaim left -n "$NS" --timeout=120s
+  eventually 60 kubectl wait subnet/month-10-26-0-0-26 -n "$NS" --for=jsonpath='{.metadata.deletionTimestamp}' --timeout=1s
+  kubectl delete namespace "$NS" --timeout=120s
 }
 
 @test "an IPv6 pool gives out blocks" {

@@ -62,6 +62,63 @@ TEST_F(IpamInCluster, Flaw1ClaimsAtOnceHaveDifferentBlocks) {
   EXPECT_THAT(StampOf(Claim("b", R"(,"blockSize":25)")), StartsWith("10.0.1.0/25 "));
 }
 
+TEST_F(IpamInCluster, AClaimWithoutASizeGetsTheBlockThatIsKeptForIt) {
+  ASSERT_EQ(cluster_
+                .Create("subnetpools", "pool",
+                        R"({"cidr":"10.0.0.0/16","preAllocations":{"c":"10.0.4.0/22"}})")
+                .code,
+            201);
+  const Json claim = Claim("c");
+  EXPECT_EQ(claim["spec"]["blockSize"], 22);
+  EXPECT_THAT(StampOf(claim), StartsWith("10.0.4.0/22 "));
+  cluster_.executor.Advance(seconds(1));
+  EXPECT_EQ(cluster_.Get("subnetclaims", "c")["status"]["allocatedCIDR"], "10.0.4.0/22");
+}
+
+TEST_F(IpamInCluster, AClaimOfAnotherSizeThanTheBlockThatIsKeptForItIsRefused) {
+  ASSERT_EQ(cluster_
+                .Create("subnetpools", "pool",
+                        R"({"cidr":"10.0.0.0/16","preAllocations":{"c":"10.0.4.0/22"}})")
+                .code,
+            201);
+  const auto answer =
+      cluster_.Create("subnetclaims", "c", R"({"poolRef":"pool","clusterID":"c","blockSize":26})");
+  EXPECT_EQ(answer.code, 422) << answer.body;
+  EXPECT_THAT(answer.body, HasSubstr("the pool keeps 10.0.4.0/22 for this claim"));
+}
+
+TEST_F(IpamInCluster, ClaimsThatNeverArriveKeepNobodyOut) {
+  ASSERT_EQ(AddPool("pool", "10.0.0.0/24"), 201);
+  for (int i = 0; i < 300; ++i) {
+    ipam::Claim never;
+    never.id.ns = "default";
+    never.pool = "pool";
+    never.cluster = "never-" + std::to_string(i);
+    never.block_size = 32;
+    cluster_.system->Stamp(never);
+  }
+  EXPECT_EQ(Reserved(), 256);
+  Claim("c", R"(,"blockSize":26)");
+  cluster_.executor.Advance(seconds(1));
+  EXPECT_EQ(cluster_.Get("subnetclaims", "c")["status"]["phase"], "Bound");
+}
+
+TEST_F(IpamInCluster, APoolGoesWhileItsLastBlockRests) {
+  ASSERT_EQ(cluster_
+                .Create("subnetpools", "pool",
+                        R"({"cidr":"10.0.0.0/16","reuseGracePeriodSeconds":2592000})")
+                .code,
+            201);
+  Claim("c");
+  cluster_.executor.Advance(seconds(5));
+  ASSERT_EQ(cluster_.Delete("subnetclaims", "c").code, 200);
+  cluster_.executor.Advance(seconds(5));
+  ASSERT_EQ(cluster_.Delete("subnetpools", "pool").code, 200);
+  cluster_.executor.Advance(seconds(5));
+  EXPECT_EQ(cluster_.Get("subnetpools", "pool")["code"], 404);
+  EXPECT_EQ(cluster_.Get("subnets", "pool-10-0-0-0-24")["code"], 404);
+}
+
 TEST_F(IpamInCluster, ADryRunTakesNothing) {
   ASSERT_EQ(AddPool("pool", "10.0.0.0/16"), 201);
   const Json claim = Claim("c", "", "", "?dryRun=All");
