@@ -40,6 +40,8 @@ make_pki() (
   certificate ca controller-manager /CN=system:kube-controller-manager extendedKeyUsage=clientAuth
   certificate front-proxy-ca front-proxy-client /CN=front-proxy-client extendedKeyUsage=clientAuth
   certificate front-proxy-ca other-client /CN=other-client extendedKeyUsage=clientAuth
+  authority webhook-client-ca
+  certificate webhook-client-ca webhook-client /CN=kube-apiserver extendedKeyUsage=clientAuth
   certificate stranger-ca stranger /CN=front-proxy-client extendedKeyUsage=clientAuth
   key service-account.key
   openssl pkey -in service-account.key -pubout -out service-account.pub

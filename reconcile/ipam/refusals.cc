@@ -24,6 +24,7 @@ std::string_view Advice(const kube::Error& error) {
 }  // namespace
 
 const Refusals::Refusal* Refusals::Waiting(const Identity& id, async::TimePoint now) const {
+  if (refusals_.empty()) return nullptr;  // nearly always, and asked of every claim that waits
   const auto found = refusals_.find(id.Key());
   if (found == refusals_.end()) return nullptr;
   const Refusal& last = found->second;
