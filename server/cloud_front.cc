@@ -2,6 +2,7 @@
 
 #include <trantor/net/EventLoop.h>
 
+#include <set>
 #include <utility>
 
 #include "json/json.h"
@@ -27,7 +28,8 @@ http::Request Read(const drogon::HttpRequestPtr& request) {
   return read;
 }
 
-Json Show(const cloud::Eip& eip) {
+Json Show(const simulator::EipRecord& record) {
+  const cloud::Eip& eip = record.eip;
   Json json;
   json["allocationID"] = eip.allocation_id;
   json["address"] = eip.address;
@@ -40,6 +42,7 @@ Json Show(const cloud::Eip& eip) {
   json["instanceID"] = eip.instance_id;
   json["instanceChargeType"] = eip.instance_charge_type;
   json["deletionProtection"] = eip.deletion_protection;
+  json["lockReason"] = record.lock_reasons.empty() ? "" : *record.lock_reasons.begin();
   Json tags;
   for (const auto& [key, value] : eip.tags) tags[key] = value;
   json["tags"] = std::move(tags);
@@ -99,20 +102,24 @@ Answer ChangeEip(simulator::VpcProduct& vpc, const std::string& id, const std::s
       eip.instance_id = text;
       eip.instance_type = text.empty() ? "" : "EcsInstance";
       eip.status = text.empty() ? "Available" : "InUse";
+    } else if (member.key() == "lockReason") {
+      vpc.SetLocks(id, text.empty() ? std::set<std::string>() : std::set{text});
     } else {
       return Wrong(400, "there is no " + std::string(member.key()) + " to change");
     }
   }
-  return {200, Show(eip)};
+  return {200, Show(*vpc.FindRecord(id))};
 }
 
 Answer OnEips(simulator::VpcProduct& vpc, const http::Request& request, const std::string& id) {
   if (id.empty()) {
     Json list = Json::Array();
-    for (const cloud::Eip& eip : vpc.Eips()) list.push_back(Show(eip));
+    for (const cloud::Eip& eip : vpc.Eips()) {
+      list.push_back(Show(*vpc.FindRecord(eip.allocation_id)));
+    }
     return {200, std::move(list)};
   }
-  const cloud::Eip* eip = vpc.Find(id);
+  const simulator::EipRecord* eip = vpc.FindRecord(id);
   if (!eip) return Wrong(404, "there is no " + id);
   if (request.method == "PATCH") return ChangeEip(vpc, id, request.body);
   const Answer answer{200, Show(*eip)};

@@ -18,7 +18,8 @@ namespace berth::server {
 //
 //   GET    /ledger      how many addresses there are and were, and how often each action was called
 //   GET    /eips        all addresses
-//   PATCH  /eips/ID     name, description, deletionProtection; instanceID, which makes it InUse
+//   PATCH  /eips/ID     name, description, deletionProtection; instanceID, which makes it InUse;
+//                       lockReason (financial, security), which locks it
 //   DELETE /eips/ID     at once, whatever it is used for
 //   POST   /packages    a bandwidth package
 //   PUT    /keys/ID     an access key whose secret is the body

@@ -112,6 +112,9 @@ TEST_F(SimulateCloudTest, OthersChangeAndDeleteAddresses) {
   ASSERT_TRUE(seen && seen->size() == 1);
   EXPECT_EQ(seen->front().status, "InUse");
   EXPECT_EQ(seen->front().name, "meddled");
+  EXPECT_EQ(
+      Ask(200, "PATCH", path, R"({"lockReason":"financial"})")["lockReason"].as<std::string>(),
+      "financial");
   Ask(400, "PATCH", path, R"({"allocationID":"eip-1"})");
   Ask(400, "PATCH", path, "no JSON");
   Ask(200, "DELETE", path);

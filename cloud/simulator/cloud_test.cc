@@ -81,6 +81,30 @@ TEST_F(CloudTest, V1WorksWithAForm) {
   EXPECT_EQ(cloud.vpc().Find(answer["AllocationId"])->name, "été & co");
 }
 
+// As alibaba-cloud-sdk-go sends it.
+TEST_F(CloudTest, V1IsServedWhateverHeadersComeWithIt) {
+  aliyun::Parameters query{{"Action", "AllocateEipAddress"},
+                           {"Version", "2016-04-28"},
+                           {"Format", "JSON"},
+                           {"AccessKeyId", TestCaller::kKeyId},
+                           {"SignatureMethod", "HMAC-SHA1"},
+                           {"SignatureVersion", "1.0"},
+                           {"SignatureType", ""},
+                           {"SignatureNonce", "n"},
+                           {"Timestamp", "2026-01-02T03:04:05Z"},
+                           {"RegionId", "cn-hangzhou"}};
+  query["Signature"] = aliyun::SignatureV1("POST", query, TestCaller::kSecret);
+  http::Request request{.url = "https://vpc.aliyuncs.com/?" + aliyun::Query(query),
+                        .headers = {{"Content-Type", "application/x-www-form-urlencoded"},
+                                    {"x-acs-action", "AllocateEipAddress"},
+                                    {"x-acs-version", "2016-04-28"},
+                                    {"x-acs-credentials-provider", "static_ak"}}};
+  EXPECT_EQ(caller.Send(request).Code(), "OK");
+  EXPECT_EQ(caller.Send(request).Code(), "SignatureNonceUsed");
+  request.url += "&Bandwidth=9";
+  EXPECT_EQ(caller.Send(request).Code(), "SignatureDoesNotMatch");
+}
+
 TEST_F(CloudTest, AnErrorIsToldAsTheCloudDoes) {
   const auto answer = caller.Ask("ReleaseEipAddress", {{"AllocationId", "eip-none"}});
   EXPECT_EQ(answer.http_code, 404);
@@ -131,12 +155,12 @@ TEST_F(CloudTest, WhatIsMissingIsNamed) {
     std::erase_if(request.headers, [&](const http::Header& h) { return h.name == header; });
     return caller.Send(request).Code();
   };
-  EXPECT_EQ(without("Authorization"), "MissingAuthorization");
+  EXPECT_EQ(without("Authorization"), "MissingAccessKeyId");  // a V1 call without anything
   EXPECT_EQ(without("x-acs-date"), "MissingTimestamp");
   EXPECT_EQ(without("x-acs-signature-nonce"), "MissingSignatureNonce");
   EXPECT_EQ(without("x-acs-content-sha256"), "MissingContentSha256");
   EXPECT_EQ(without("x-acs-version"), "MissingVersion");
-  EXPECT_EQ(without("x-acs-action"), "MissingAccessKeyId");  // a V1 call without anything
+  EXPECT_EQ(without("x-acs-action"), "MissingAction");
   EXPECT_EQ(caller.Send({.method = "DELETE", .url = "https://h/"}).Code(), "UnsupportedHTTPMethod");
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <expected>
 #include <string>
 #include <vector>
 
@@ -11,10 +12,12 @@
 namespace berth::cloud::simulator {
 
 // The visible EIPs that match every filter given; of these IDs and addresses, where any are named.
-std::vector<const EipRecord*> SelectEips(const EipStore& store, const std::vector<std::string>& ids,
-                                         const std::vector<std::string>& addresses,
-                                         const Call& call);
+std::expected<std::vector<const EipRecord*>, Refusal> SelectEips(
+    const EipStore& store, const std::vector<std::string>& ids,
+    const std::vector<std::string>& addresses, const Call& call);
 // The answer to DescribeEipAddresses.
 Outcome DescribeEips(const EipStore& store, const std::string& region, const Call& call);
+// {"Tag": [{"Key": …, "Value": …}]}
+Json DescribeTags(const Tags& tags);
 
 }  // namespace berth::cloud::simulator

@@ -1,6 +1,7 @@
 #include "cloud/simulator/eip_rules.h"
 
 #include <charconv>
+#include <chrono>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -45,9 +46,10 @@ Check CheckSubscription(const Call& call) {
   if (!cycle.empty() && cycle != "Month" && cycle != "Year") return Invalid("PricingCycle");
   if (call["Period"].empty()) return Missing("Period");
   const auto period = Number(call["Period"]);
-  if (!period || *period < 1 || *period > (cycle == "Year" ? 3 : 9)) return Invalid("Period");
-  if (call["AutoPay"].empty()) return Missing("AutoPay");
-  if (call["AutoPay"] != "true" && call["AutoPay"] != "false") return Invalid("AutoPay");
+  if (!period || *period < 1 || *period > (cycle == "Year" ? 5 : 9)) return Invalid("Period");
+  const auto auto_pay = Flag(call, "AutoPay");
+  if (!auto_pay) return std::unexpected(auto_pay.error());
+  if (!*auto_pay) return Missing("AutoPay");
   return {};
 }
 
@@ -94,6 +96,9 @@ std::expected<Eip, Refusal> EipToAllocate(const Call& call) {
   if (const auto good = CheckCharge(eip, call); !good) return std::unexpected(good.error());
   if (const auto good = CheckTexts(eip); !good) return std::unexpected(good.error());
   if (!IsBandwidth(eip)) return Invalid("Bandwidth");
+  // An EIP that the account once had is not given back here.
+  if (!call["IpAddress"].empty()) return Invalid("IpAddress");
+  if (!call["InstanceId"].empty()) return Invalid("InstanceId");
   if (Or(call["Netmode"], "public") != "public") return Invalid("Netmode");
   auto tags = NumberedTags(call);
   if (!tags) return std::unexpected(tags.error());
@@ -102,6 +107,13 @@ std::expected<Eip, Refusal> EipToAllocate(const Call& call) {
     if (type != "AntiDDoS_Enhanced") return Invalid("SecurityProtectionTypes");
   }
   return eip;
+}
+
+std::optional<async::Duration> SubscriptionTerm(const Call& call) {
+  if (call["InstanceChargeType"] != "PrePaid") return std::nullopt;
+  const int period = Number(call["Period"]).value_or(0);
+  if (call["PricingCycle"] == "Year") return std::chrono::years(period);
+  return std::chrono::months(period);
 }
 
 std::expected<Eip, Refusal> EipModified(Eip eip, const Call& call) {

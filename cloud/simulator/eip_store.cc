@@ -68,6 +68,7 @@ void EipStore::EndStatus(EipRecord& record) {
     eip.status = "Available";
     eip.instance_id.clear();
     eip.instance_type.clear();
+    record.association = {};
   }
 }
 
@@ -77,8 +78,13 @@ EipRecord& EipStore::Insert(Eip eip, async::WallTime at) {
   by_address_.emplace(eip.address, eip.allocation_id);
   const std::string id = eip.allocation_id;
   Tags tags = std::exchange(eip.tags, {});
-  EipRecord& record =
-      eips_.emplace(id, EipRecord{.eip = std::move(eip), .allocated_at = at}).first->second;
+  EipRecord& record = eips_
+                          .emplace(id, EipRecord{.eip = std::move(eip),
+                                                 .allocated_at = at,
+                                                 .expires = {},
+                                                 .association = {},
+                                                 .lock_reasons = {}})
+                          .first->second;
   SetTags(id, std::move(tags));
   return record;
 }
@@ -137,8 +143,9 @@ std::vector<const EipRecord*> EipStore::Visible(const std::vector<std::string>& 
 
 std::string EipStore::AddPackage(int bandwidth, std::string isp) {
   std::string id = ids_.Resource("cbwp");
-  packages_.emplace(id,
-                    BandwidthPackage{.bandwidth = bandwidth, .isp = std::move(isp), .members = {}});
+  packages_.emplace(
+      id, BandwidthPackage{
+              .bandwidth = bandwidth, .isp = std::move(isp), .created_at = now_, .members = {}});
   return id;
 }
 

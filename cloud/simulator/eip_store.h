@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -28,16 +29,28 @@ struct LedgerEntry {
   std::string client_token;  // of an allocation
 };
 
+// How an EIP is associated with its instance, whose ID and type the EIP itself has.
+struct Association {
+  std::string mode;  // NAT, MULTI_BINDED, BINDED
+  std::string private_address;
+  std::string vpc_id;
+  std::string instance_region;
+};
+
 // An EIP and what the cloud alone knows of it.
 struct EipRecord {
   Eip eip;
   async::WallTime allocated_at;
-  bool visible = false;  // to the lists
+  std::optional<async::WallTime> expires;  // of a subscription
+  Association association;
+  std::set<std::string> lock_reasons;  // financial, security; none unless the EIP is locked
+  bool visible = false;                // to the lists
 };
 
 struct BandwidthPackage {
   int bandwidth = 0;
   std::string isp;
+  async::WallTime created_at;
   std::set<std::string> members;  // IDs of EIPs
 };
 

@@ -61,9 +61,9 @@ void Gate::Revoke(std::string_view id) {
 
 std::expected<Gate::Claim, Refusal> Gate::ReadAcs3(const Received& request) {
   const std::string& authorization = request.Header("authorization");
-  if (authorization.empty()) return MissingFromFront("Authorization");
   if (!authorization.starts_with("ACS3-HMAC-SHA256 ")) return Incomplete();
-  for (const auto& [header, name] : {std::pair{"x-acs-version", "Version"},
+  for (const auto& [header, name] : {std::pair{"x-acs-action", "Action"},
+                                     {"x-acs-version", "Version"},
                                      {"x-acs-date", "Timestamp"},
                                      {"x-acs-signature-nonce", "SignatureNonce"},
                                      {"x-acs-content-sha256", "ContentSha256"}}) {

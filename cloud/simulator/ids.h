@@ -23,7 +23,7 @@ class Ids {
     return id;
   }
   std::string Secret() { return Draw(kLowercase, 40); }
-  std::string Order() { return "2" + Draw(kDigits, 14); }
+  std::int64_t Order() { return std::stoll("2" + Draw(kDigits, 14)); }
 
  private:
   static constexpr std::string_view kLowercase = "0123456789abcdefghijklmnopqrstuvwxyz";

@@ -1,6 +1,7 @@
 #include "cloud/simulator/parameters.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <ranges>
 #include <string_view>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostTags = 20;
 constexpr std::size_t kLongestTag = 128;
+constexpr std::size_t kDefaultPage = 10;
 
 // As people count, not bytes.
 std::size_t Characters(std::string_view text) {
@@ -56,6 +58,22 @@ std::expected<Tags, Refusal> NumberedTags(const Call& call) {
   return tags;
 }
 
+std::expected<std::optional<bool>, Refusal> Flag(const Call& call, const std::string& name) {
+  std::string value = call[name];
+  std::ranges::transform(value, value.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (value.empty()) return std::nullopt;
+  if (value == "true" || value == "1") return true;
+  if (value == "false" || value == "0") return false;
+  return Invalid(name);
+}
+
+Check CheckDryRun(const Call& call) {
+  const auto dry_run = Flag(call, "DryRun");
+  if (!dry_run) return std::unexpected(dry_run.error());
+  if (!dry_run->value_or(false)) return {};
+  return Refuse(400, "DryRunOperation", "Request validation has been passed with DryRun flag set.");
+}
+
 std::vector<std::string> CommaSeparated(const std::string& text) {
   std::vector<std::string> parts;
   for (const auto part : std::views::split(text, ',')) {
@@ -70,6 +88,22 @@ std::optional<std::size_t> Count(const std::string& text, std::size_t otherwise)
   const auto end = std::from_chars(text.data(), text.data() + text.size(), number).ptr;
   if (end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+std::expected<Page, Refusal> PageOf(const Call& call, std::size_t largest) {
+  const auto size = Count(call["PageSize"], kDefaultPage);
+  const auto number = Count(call["PageNumber"], 1);
+  if (!size || *size < 1 || *size > largest) return Invalid("PageSize");
+  if (!number || *number < 1) return Invalid("PageNumber");
+  return Page{.number = *number, .size = *size};
+}
+
+Json PagedAnswer(const Page& page, std::size_t total) {
+  Json answer;
+  answer["TotalCount"] = total;
+  answer["PageNumber"] = page.number;
+  answer["PageSize"] = page.size;
+  return answer;
 }
 
 bool IsResource(std::string_view type, std::string_view wanted) {

@@ -21,6 +21,7 @@ const std::map<std::string_view, VpcProduct::Action>& VpcProduct::Actions() {
       {"AddCommonBandwidthPackageIp", &VpcProduct::AddCommonBandwidthPackageIp},
       {"RemoveCommonBandwidthPackageIp", &VpcProduct::RemoveCommonBandwidthPackageIp},
       {"DescribeCommonBandwidthPackages", &VpcProduct::DescribeCommonBandwidthPackages},
+      {"DeletionProtection", &VpcProduct::DeletionProtection},
       {"TagResources", &VpcProduct::TagResources},
       {"UnTagResources", &VpcProduct::UntagResources},
       {"ListTagResources", &VpcProduct::ListTagResources},

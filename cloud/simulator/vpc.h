@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,6 +51,8 @@ class VpcProduct : public Product {
   bool DeleteEip(const std::string& id);
   // None when there is none. Settled as of the last call.
   const Eip* Find(const std::string& id) const;
+  // With all that the cloud knows of it; none when there is none.
+  const EipRecord* FindRecord(const std::string& id) const { return store_.Find(id); }
   // One that exists, to be changed as others would: protection, management, status, name, … but
   // neither its IDs nor its tags.
   Eip& Edit(const std::string& id) { return store_.At(id).eip; }
@@ -58,6 +61,11 @@ class VpcProduct : public Product {
     return store_.AddPackage(bandwidth, std::move(isp));
   }
   void SetQuota(std::size_t eips) { options_.eip_quota = eips; }
+  // Locks an EIP that exists, as for overdue payments (financial) or abuse (security); no reasons
+  // unlock it. Throws std::out_of_range.
+  void SetLocks(const std::string& id, std::set<std::string> reasons) {
+    store_.At(id).lock_reasons = std::move(reasons);
+  }
   // Whether the account can pay for what it orders.
   void SetFunded(bool funded) { funded_ = funded; }
 
@@ -79,6 +87,7 @@ class VpcProduct : public Product {
   Outcome AddCommonBandwidthPackageIp(const Call& call);
   Outcome RemoveCommonBandwidthPackageIp(const Call& call);
   Outcome DescribeCommonBandwidthPackages(const Call& call);
+  Outcome DeletionProtection(const Call& call);
   Outcome TagResources(const Call& call);
   Outcome UntagResources(const Call& call);
   Outcome ListTagResources(const Call& call);
@@ -87,6 +96,8 @@ class VpcProduct : public Product {
   Check CheckRegion(const Call& call, bool mandatory) const;
   // The EIP that `parameter` names, if it may be changed now.
   std::expected<EipRecord*, Refusal> ToChange(const Call& call, const std::string& parameter);
+  // The same, for a change that a locked EIP does not take.
+  std::expected<EipRecord*, Refusal> ToUse(const Call& call, const std::string& parameter);
   // The EIPs that ResourceId.N name.
   std::expected<std::vector<const EipRecord*>, Refusal> ToTag(const Call& call) const;
   std::expected<BandwidthPackage*, Refusal> PackageOf(const Call& call);

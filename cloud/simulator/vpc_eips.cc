@@ -1,4 +1,6 @@
 // The calls of VpcProduct that make, change and release an EIP.
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "cloud/simulator/eip_refusals.h"
@@ -7,6 +9,36 @@
 #include "cloud/simulator/vpc.h"
 
 namespace berth::cloud::simulator {
+namespace {
+
+const std::set<std::string_view> kInstanceTypes = {"EcsInstance", "SlbInstance",      "Nat",
+                                                   "HaVip",       "NetworkInterface", "IpAddress"};
+const std::set<std::string_view> kModes = {"NAT", "MULTI_BINDED", "BINDED"};
+
+// Parameters of AssociateEipAddress, the cloud's defaults filled in.
+struct AssociationRequest {
+  std::string instance_type;
+  Association association;
+};
+
+std::expected<AssociationRequest, Refusal> ReadAssociation(const Call& call,
+                                                           const std::string& region) {
+  const auto given = [&](const char* name, std::string otherwise) {
+    return call[name].empty() ? otherwise : call[name];
+  };
+  AssociationRequest request{.instance_type = given("InstanceType", "EcsInstance"),
+                             .association = {.mode = given("Mode", "NAT"),
+                                             .private_address = call["PrivateIpAddress"],
+                                             .vpc_id = call["VpcId"],
+                                             .instance_region = given("InstanceRegionId", region)}};
+  if (call["InstanceId"].empty()) return Missing("InstanceId");
+  if (!kInstanceTypes.contains(request.instance_type)) return Invalid("InstanceType");
+  if (!kModes.contains(request.association.mode)) return Invalid("Mode");
+  if (request.instance_type == "IpAddress" && call["VpcId"].empty()) return Missing("VpcId");
+  return request;
+}
+
+}  // namespace
 
 Outcome VpcProduct::AllocateEipAddress(const Call& call) {
   if (const auto good = CheckRegion(call, true); !good) return std::unexpected(good.error());
@@ -18,7 +50,9 @@ Outcome VpcProduct::AllocateEipAddress(const Call& call) {
   if (!funded_) {
     return Refuse(400, "InsufficientBalance.Eip", "Your account does not have enough balance.");
   }
-  const Eip& made = store_.Insert(std::move(*eip), call.now).eip;
+  EipRecord& record = store_.Insert(std::move(*eip), call.now);
+  if (const auto term = SubscriptionTerm(call)) record.expires = call.now + *term;
+  const Eip& made = record.eip;
   store_.EndAt(call.now + options_.until_visible, made.allocation_id, EipStore::Phase::kInvisible);
   store_.Enter({LedgerEntry::Event::kAllocated, call.now, made.allocation_id, made.address,
                 call.caller, call["ClientToken"]});
@@ -32,7 +66,7 @@ Outcome VpcProduct::AllocateEipAddress(const Call& call) {
 
 Outcome VpcProduct::ModifyEipAddressAttribute(const Call& call) {
   if (const auto good = CheckRegion(call, false); !good) return std::unexpected(good.error());
-  const auto record = ToChange(call, "AllocationId");
+  const auto record = ToUse(call, "AllocationId");
   if (!record) return std::unexpected(record.error());
   auto modified = EipModified((*record)->eip, call);
   if (!modified) return std::unexpected(modified.error());
@@ -63,14 +97,17 @@ Outcome VpcProduct::ReleaseEipAddress(const Call& call) {
 
 Outcome VpcProduct::AssociateEipAddress(const Call& call) {
   if (const auto good = CheckRegion(call, false); !good) return std::unexpected(good.error());
-  if (call["InstanceId"].empty()) return Missing("InstanceId");
-  const auto record = ToChange(call, "AllocationId");
+  auto request = ReadAssociation(call, options_.region);
+  if (!request) return std::unexpected(request.error());
+  const auto record = ToUse(call, "AllocationId");
   if (!record) return std::unexpected(record.error());
   Eip& eip = (*record)->eip;
   if (eip.status != "Available") return WrongStatus();
+  if (const auto go = CheckDryRun(call); !go) return std::unexpected(go.error());
   eip.status = "Associating";
   eip.instance_id = call["InstanceId"];
-  eip.instance_type = call["InstanceType"].empty() ? "EcsInstance" : call["InstanceType"];
+  eip.instance_type = std::move(request->instance_type);
+  (*record)->association = std::move(request->association);
   store_.EndAt(call.now + options_.associating, eip.allocation_id, EipStore::Phase::kStatus);
   return Json::Object();
 }
@@ -81,8 +118,23 @@ Outcome VpcProduct::UnassociateEipAddress(const Call& call) {
   if (!record) return std::unexpected(record.error());
   Eip& eip = (*record)->eip;
   if (eip.status != "InUse") return WrongStatus();
+  const std::string& instance = call["InstanceId"];
+  if (!instance.empty() && instance != eip.instance_id) return Invalid("InstanceId");
+  if (const auto force = Flag(call, "Force"); !force) return std::unexpected(force.error());
   eip.status = "Unassociating";
   store_.EndAt(call.now + options_.unassociating, eip.allocation_id, EipStore::Phase::kStatus);
+  return Json::Object();
+}
+
+Outcome VpcProduct::DeletionProtection(const Call& call) {
+  if (const auto good = CheckRegion(call, true); !good) return std::unexpected(good.error());
+  if (call["Type"] != "EIP") return Invalid("Type");
+  const auto enable = Flag(call, "ProtectionEnable");
+  if (!enable) return std::unexpected(enable.error());
+  if (!*enable) return Missing("ProtectionEnable");
+  const auto record = ToChange(call, "InstanceId");
+  if (!record) return std::unexpected(record.error());
+  (*record)->eip.deletion_protection = **enable;
   return Json::Object();
 }
 
@@ -112,6 +164,13 @@ std::expected<EipRecord*, Refusal> VpcProduct::ToChange(const Call& call,
   }
   // An EIP in transition can only be described.
   if (eip.status != "Available" && eip.status != "InUse") return WrongStatus();
+  return record;
+}
+
+std::expected<EipRecord*, Refusal> VpcProduct::ToUse(const Call& call,
+                                                     const std::string& parameter) {
+  const auto record = ToChange(call, parameter);
+  if (record && !(*record)->lock_reasons.empty()) return WrongStatus();
   return record;
 }
 

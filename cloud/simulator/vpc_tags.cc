@@ -43,7 +43,9 @@ Outcome VpcProduct::UntagResources(const Call& call) {
   const auto records = ToTag(call);
   if (!records) return std::unexpected(records.error());
   const auto keys = Numbered(call, "TagKey");
-  const bool all = keys.empty() && call["All"] == "true";
+  const auto all_keys = Flag(call, "All");
+  if (!all_keys) return std::unexpected(all_keys.error());
+  const bool all = keys.empty() && all_keys->value_or(false);
   if (keys.empty() && !all) {
     return Refuse(400, "MissingParameter.TagKey", "You must specify TagKey.");
   }
@@ -61,9 +63,11 @@ Outcome VpcProduct::ListTagResources(const Call& call) {
   const auto most = Count(call["MaxResults"], kTagPage);
   if (!begin) return Invalid("NextToken");
   if (!most || *most < 1 || *most > kTagPage) return Invalid("MaxResults");
+  const auto records = SelectEips(store_, Numbered(call, "ResourceId"), {}, call);
+  if (!records) return std::unexpected(records.error());
   std::size_t total = 0;
   Json list = Json::Array();
-  for (const EipRecord* record : SelectEips(store_, Numbered(call, "ResourceId"), {}, call)) {
+  for (const EipRecord* record : *records) {
     for (const auto& [key, value] : record->eip.tags) {
       if (total >= *begin && list.size() < *most) {
         Json entry = Json::Object();

@@ -87,13 +87,15 @@ TEST_F(VpcTest, ASubscriptionNeedsItsTerms) {
   EXPECT_EQ(AllocateCode(parameters), "MissingParameter");
   parameters["Period"] = "9";
   EXPECT_EQ(AllocateCode(parameters), "MissingParameter");
-  parameters["AutoPay"] = "true";
+  parameters["AutoPay"] = "yes";
+  EXPECT_EQ(AllocateCode(parameters), "InvalidParameter");
+  parameters["AutoPay"] = "True";  // as Python's SDK spells it
   const auto made = caller.Ask("AllocateEipAddress", parameters);
   EXPECT_EQ(made.Code(), "OK");
-  EXPECT_FALSE(made["OrderId"].empty());
+  EXPECT_GT(made.body["OrderId"].as<std::int64_t>(), 0);
   parameters["Period"] = "10";
   EXPECT_EQ(AllocateCode(parameters), "InvalidParameter");
-  parameters["Period"] = "4";
+  parameters["Period"] = "6";
   parameters["PricingCycle"] = "Year";
   EXPECT_EQ(AllocateCode(parameters), "InvalidParameter");
   EXPECT_EQ(caller.Code("ReleaseEipAddress", {{"AllocationId", made["AllocationId"]}}),
@@ -151,6 +153,61 @@ TEST_F(VpcTest, OnlyWhatIsFreeAndUnprotectedIsReleased) {
   caller.Ask("UnassociateEipAddress", {{"AllocationId", id}});
   EXPECT_EQ(release(), "OK");
   EXPECT_EQ(release(), "InvalidAllocationId.NotFound");
+}
+
+TEST_F(VpcTest, DeletionProtectionIsSetByItsOwnCall) {
+  const std::string id = caller.Allocate();
+  const auto protect = [&](const char* enable, const char* type = "EIP") {
+    return caller.Code("DeletionProtection",
+                       {{"InstanceId", id}, {"Type", type}, {"ProtectionEnable", enable}});
+  };
+  EXPECT_EQ(protect("true"), "OK");
+  EXPECT_TRUE(caller.Describe(id)["DeletionProtection"].as<bool>());
+  EXPECT_EQ(caller.Code("ReleaseEipAddress", {{"AllocationId", id}}),
+            "InvalidOperation.DeletionProtection");
+  EXPECT_EQ(protect("yes"), "InvalidParameter");
+  EXPECT_EQ(protect(""), "MissingParameter");
+  EXPECT_EQ(protect("true", "NATGW"), "InvalidParameter");
+  EXPECT_EQ(protect("False"), "OK");
+  EXPECT_EQ(caller.Code("ReleaseEipAddress", {{"AllocationId", id}}), "OK");
+}
+
+TEST_F(VpcTest, ALockedEipCannotBeUsedButReleased) {
+  const std::string id = caller.Allocate();
+  const std::string package = vpc.CreatePackage(10);
+  const auto modify = [&] {
+    return caller.Code("ModifyEipAddressAttribute", {{"AllocationId", id}, {"Bandwidth", "9"}});
+  };
+  vpc.SetLocks(id, {"financial"});
+  EXPECT_EQ(modify(), "IncorrectEipStatus");
+  EXPECT_EQ(caller.Code("AssociateEipAddress", {{"AllocationId", id}, {"InstanceId", "i-1"}}),
+            "IncorrectEipStatus");
+  EXPECT_EQ(caller.Code("AddCommonBandwidthPackageIp",
+                        {{"IpInstanceId", id}, {"BandwidthPackageId", package}}),
+            "IncorrectEipStatus");
+  vpc.SetLocks(id, {});
+  EXPECT_EQ(modify(), "OK");
+  vpc.SetLocks(id, {"security"});
+  EXPECT_EQ(caller.Code("ReleaseEipAddress", {{"AllocationId", id}}), "OK");
+}
+
+TEST_F(VpcTest, ADryRunChecksAndChangesNothing) {
+  const std::string id = caller.Allocate();
+  const std::string package = vpc.CreatePackage(10);
+  const auto dry = [&](const char* action, Parameters parameters) {
+    parameters["DryRun"] = "true";
+    return caller.Code(action, parameters);
+  };
+  const Parameters joining{{"IpInstanceId", id}, {"BandwidthPackageId", package}};
+  EXPECT_EQ(dry("DescribeEipAddresses", {}), "DryRunOperation");
+  EXPECT_EQ(dry("DescribeEipAddresses", {{"PageSize", "0"}}), "InvalidParameter");
+  EXPECT_EQ(dry("DescribeCommonBandwidthPackages", {}), "DryRunOperation");
+  EXPECT_EQ(dry("AssociateEipAddress", {{"AllocationId", id}, {"InstanceId", "i-1"}}),
+            "DryRunOperation");
+  EXPECT_EQ(dry("AddCommonBandwidthPackageIp", joining), "DryRunOperation");
+  EXPECT_EQ(dry("RemoveCommonBandwidthPackageIp", joining), "OperationUnsupported.IpNotInCbwp");
+  EXPECT_EQ(vpc.Find(id)->status, "Available");
+  EXPECT_EQ(vpc.Find(id)->bandwidth_package_id, "");
 }
 
 TEST_F(SlowVpcTest, ANewAddressIsNotListedAtOnce) {

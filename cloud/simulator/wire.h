@@ -11,7 +11,8 @@
 namespace berth::cloud::simulator {
 
 // A request taken apart. Both styles are understood: the one with headers (ACS3) and the older one
-// (V1), where everything is a parameter.
+// (V1), where everything is a parameter. SDKs of the older style send x-acs-action and
+// x-acs-version as well, so the Authorization header alone tells which it is.
 struct Received {
   explicit Received(const http::Request& request);
 
@@ -19,6 +20,7 @@ struct Received {
   const std::string& Header(const std::string& name) const;
   // Of the query, or of a form.
   const std::string& Parameter(const std::string& name) const;
+  // Whether it claims to be signed with ACS3.
   bool IsAcs3() const;
   // Without those that say how it is signed and what it calls.
   aliyun::Parameters ActionParameters() const;
