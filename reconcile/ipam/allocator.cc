@@ -126,8 +126,8 @@ struct Allocator::State {
   BlockTree foreign;  // holds of the other family, which are there because they were
   // Free, or held by no subnet. It is there from the first hold of another use on.
   std::optional<FreeSpace> stated;
-  std::array<std::size_t, 3> counts{};
-  std::array<Address, 3> addresses{};  // modulo 2^128
+  std::array<std::size_t, 4> counts{};  // by use
+  std::array<Address, 4> addresses{};   // modulo 2^128
   std::map<Key, TimePoint> expiry;
   std::set<std::pair<TimePoint, Key>> by_expiry;
 };
@@ -256,6 +256,22 @@ std::expected<void, Refusal> Allocator::Record(const Cidr& block, Use use, Owner
   return {};
 }
 
+bool Allocator::HoldRest(const Cidr& block, Use use, Owner owner) {
+  const auto inside = Common(block, state_->rules.range);
+  if (!inside) return false;
+  const auto hold = Overlapping(*inside);
+  if (!hold) {
+    state_->Insert(*inside, use, owner);
+    return true;
+  }
+  if (hold->block.Contains(*inside)) return false;
+  const int half = inside->prefix() + 1;
+  const Address middle = Address{1} << (Width(inside->family()) - half);
+  const bool low = HoldRest(Cidr(inside->family(), inside->First(), half), use, owner);
+  const bool high = HoldRest(Cidr(inside->family(), inside->First() | middle, half), use, owner);
+  return low || high;
+}
+
 bool Allocator::Change(const Cidr& block, Use use, Owner owner) {
   const auto hold = state_->Find(block);
   if (!hold) return false;
@@ -308,6 +324,16 @@ std::optional<Hold> Allocator::Overlapping(const Cidr& block) const {
   while (at && at.free() && at.address() <= block.Last()) at = at.Next();
   if (!at || at.address() > block.Last()) return std::nullopt;
   return HoldOf(block.family(), at);
+}
+
+void Allocator::ForEachOverlapping(const Cidr& block,
+                                   const std::function<bool(const Hold&)>& visit) const {
+  const auto first = Overlapping(block);
+  if (!first) return;
+  auto at = state_->Blocks(block.family()).Floor(first->block.First());
+  for (; at && at.address() <= block.Last(); at = SkipFree(at.Next())) {
+    if (!visit(HoldOf(block.family(), at))) return;
+  }
 }
 
 void Allocator::ForEach(Address from, const std::function<bool(const Hold&)>& visit) const {

@@ -32,7 +32,12 @@ struct PoolRules {
 using Owner = std::uint64_t;
 
 // Why a block is not free. A reservation has an end; the others stay until released.
-enum class Use : std::uint8_t { kSubnet, kReserved, kChild };
+enum class Use : std::uint8_t {
+  kSubnet,
+  kReserved,
+  kChild,    // the range of a child pool
+  kForeign,  // a block that another pool has given out, and that this one must not give out
+};
 
 struct Hold {
   Cidr block;
@@ -73,6 +78,9 @@ class Allocator {
   // Records a fact: the block is held, whatever the rules say of sizes, range and exclusions. Only
   // another hold can be in the way (kHeld). It may be of the other family. O(W log n).
   std::expected<void, Refusal> Record(const Cidr& block, Use use, Owner owner);
+  // Holds each part of the block that is inside the range and held by nobody, excluded or not. True
+  // when there was one. O(k W log n) for k holds inside the block.
+  bool HoldRest(const Cidr& block, Use use, Owner owner);
   // Turns the hold of exactly this block into another, without an end. False when there is none.
   // O(W log n).
   bool Change(const Cidr& block, Use use, Owner owner);
@@ -91,12 +99,14 @@ class Allocator {
   std::optional<Hold> At(const Cidr& block) const;
   // The first hold, by address, that shares an address with the block. O(log n).
   std::optional<Hold> Overlapping(const Cidr& block) const;
+  // All of them, by address, until `visit` returns false. O(log n + visited).
+  void ForEachOverlapping(const Cidr& block, const std::function<bool(const Hold&)>& visit) const;
   // Holds in the order of addresses from `from` on, until `visit` returns false. O(log n +
   // visited).
   void ForEach(Address from, const std::function<bool(const Hold&)>& visit) const;
 
-  // What there is. `stated` is what the pool's status shows: reservations and child pools that no
-  // subnet stands for count as free.
+  // What there is. `stated` is what the pool's status shows: reservations, child pools that no
+  // subnet stands for and other pools' blocks count as free.
   std::size_t Count(Use use) const;
   std::int64_t Free(int prefix, bool stated = false) const;  // blocks; at most 2^63-1; O(W)
   Address FreeAddresses(bool stated = false) const;          // O(W)

@@ -123,6 +123,8 @@ std::string_view HolderOf(const Hold& hold) {
       return "is reserved";
     case Use::kChild:
       return "a child pool holds";
+    case Use::kForeign:
+      return "another pool has given out";
   }
   std::unreachable();
 }
