@@ -301,8 +301,11 @@ struct Ipam::Picture {
 
   // Whether somebody else has a right to a part of the block.
   bool Used(const std::string& pool, const Cidr& block, bool with_children) const {
+    // Blocks of children that are not in their place, and of pools whose range was moved, are held
+    // in others, too.
     const bool held = std::ranges::any_of(blocks, [&](const Block& other) {
-      return other.pool == pool && other.cidr.Overlaps(block) && other.phase != "Failed";
+      return (other.pool == pool || with_children) && other.cidr.Overlaps(block) &&
+             other.phase != "Failed";
     });
     if (held || !with_children) return held;
     return std::ranges::any_of(pools, [&](const auto& child) {

@@ -43,9 +43,9 @@ bool ChangesNothing(const Request& request) {
          now["spec"].ToJson() == before["spec"].ToJson();
 }
 
+// Among them updates that only remove a finalizer.
 bool PassesUnasked(const Request& request) {
-  if (request.operation != Operation::kUpdate) return false;
-  return request.object["metadata"]["deletionTimestamp"].exists() || ChangesNothing(request);
+  return request.operation == Operation::kUpdate && ChangesNothing(request);
 }
 
 // Only the verdict is made on the control thread: memory that one thread allocates and another

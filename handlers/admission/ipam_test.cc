@@ -169,7 +169,6 @@ TEST_F(IpamAlone, DeniesAnUpdateThatMakesAMistake) {
 }
 
 TEST_F(IpamAlone, NeverStandsInTheWayOfADeletion) {
-  EXPECT_TRUE(Update({"10.0.0.0/8"}, {"nonsense", 0, true})["allowed"].as<bool>());
   const Json deletion = Review("DELETE", Json::null(), Pool{"nonsense"}.ToJson());
   EXPECT_TRUE(Verdict(kValidate, deletion)["allowed"].as<bool>());
 }
@@ -180,6 +179,12 @@ TEST_F(IpamAlone, LetsAFinalizerGoWhateverTheSpecSays) {
   const Json answer = Verdict(kValidate, Review("UPDATE", Pool{"nonsense"}.ToJson(), held));
   EXPECT_TRUE(answer["allowed"].as<bool>());
   EXPECT_FALSE(answer.contains("warnings"));
+}
+
+TEST_F(IpamAlone, AnUpdateOfWhatIsBeingDeletedIsJudgedLikeAnyOther) {
+  const Pool before{.cidr = "10.0.0.0/16", .deleting = true};
+  EXPECT_FALSE(Update(before, {.cidr = "10.9.0.0/16", .deleting = true})["allowed"].as<bool>());
+  EXPECT_TRUE(Update(before, {.cidr = "10.0.0.0/15", .deleting = true})["allowed"].as<bool>());
 }
 
 TEST_F(IpamAlone, TheParentsLabelIsJudgedToo) {

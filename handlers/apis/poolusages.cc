@@ -141,13 +141,14 @@ Figures FiguresOf(const Space::PoolState& state, const Space& space) {
   Address stood_on = 0;
   for (const std::string& key : state.children) {
     const Space::PoolState* child = space.Find(key);
-    if (!child || !child->rules) continue;
+    if (!child || !child->rules || !child->placed) continue;
     const auto hold = allocator.At(child->rules->range);
     if (hold && hold->use == Use::kSubnet) stood_on += SizeOf(hold->block);
   }
   Figures figures;
   figures.used = Minus(allocator.HeldAddresses(Use::kSubnet), stood_on);
-  figures.delegated = allocator.HeldAddresses(Use::kChild) + stood_on;
+  figures.delegated =
+      allocator.HeldAddresses(Use::kChild) + allocator.HeldAddresses(Use::kForeign) + stood_on;
   figures.reserved = allocator.HeldAddresses(Use::kReserved);
   figures.free = allocator.FreeAddresses();
   const Cidr& range = allocator.rules().range;

@@ -14,11 +14,13 @@ using testing::IsEmpty;
 
 class PoolUsages : public testing::Test {
  protected:
-  void AddPool(const std::string& name, const std::string& spec, const std::string& parent = "") {
-    space_.PutPool(kube::Decode<ipam::Pool>(R"({"metadata":{"namespace":"ns","name":")" + name +
-                                            R"(","uid":")" + name +
-                                            R"(","labels":{"plexaubnet.io/parent":")" + parent +
-                                            R"("}},"spec":{)" + spec + "}}")
+  void AddPool(const std::string& name, const std::string& spec, const std::string& parent = "",
+               const std::string& owner = "") {
+    space_.PutPool(kube::Decode<ipam::Pool>(
+                       R"({"metadata":{"namespace":"ns","name":")" + name + R"(","uid":")" + name +
+                       R"(","ownerReferences":[{"kind":"SubnetPoolClaim","uid":")" + owner +
+                       R"("}],"labels":{"plexaubnet.io/parent":")" + parent + R"("}},"spec":{)" +
+                       spec + "}}")
                        .value());
   }
   void AddSubnet(const std::string& pool, const std::string& cidr) {
@@ -102,7 +104,7 @@ TEST_F(PoolUsages, DelegatedIsTrueForEveryKindOfChild) {
   AddPool("root", R"("cidr":"10.0.0.0/16")");
   AddSubnet("root", "10.0.0.0/20");  // a child pool will stand on it
   AddSubnet("root", "10.0.128.0/24");
-  AddPool("made", R"("cidr":"10.0.0.0/20")", "root");
+  AddPool("made", R"("cidr":"10.0.0.0/20")", "root", "10.0.0.0/20");  // the block's clusterID
   AddPool("written", R"("cidr":"10.0.16.0/20")", "root");
   const Json status = StatusOf("root");
   EXPECT_EQ(status["delegatedAddresses"], "8192");

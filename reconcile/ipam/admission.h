@@ -12,8 +12,8 @@
 
 // Whether an object may be stored as somebody proposes it: the rules of admission, on the control
 // thread where the spaces are, and nothing of webhooks. In an update the object as it was goes
-// along: what was wrong with it then and still is becomes a warning. What is about to be deleted,
-// and an update that changes nothing of what is judged here, is for the caller to let pass unasked.
+// along: what was wrong with it then and still is becomes a warning. An update that changes
+// nothing of what is judged here is for the caller to let pass unasked.
 namespace berth::ipam {
 
 // What is known when an object is judged. Without a space only the object itself is.
@@ -41,8 +41,8 @@ struct SubnetProposal {
   static kube::Result<SubnetProposal> From(kube::JsonView object);
 };
 
-// Each with the object as it was, none when it is created. O(pools of the namespace) for a pool,
-// O(log n) for the others.
+// Each with the object as it was, none when it is created. For a pool O(L log P + pools and blocks
+// that overlap it) as in Space, O(log n) for the others.
 Verdict JudgePool(const PoolProposal& now, const PoolProposal* before, const Knowledge& known);
 Verdict JudgeSubnet(const SubnetProposal& now, const SubnetProposal* before,
                     const Knowledge& known);

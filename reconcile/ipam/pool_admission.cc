@@ -107,23 +107,44 @@ std::string ParentField(const PoolProposal& proposal) {
   return Format("metadata.labels[{}]", kParentLabel);
 }
 
+std::string_view HolderOf(const Hold& hold) {
+  switch (hold.use) {
+    case Use::kSubnet:
+      return "a Subnet holds";
+    case Use::kChild:
+      return "another child pool holds";
+    default:
+      return "is reserved";
+  }
+}
+
+// Whether the hold is the range of a pool, which CheckOtherPools names.
+bool IsARange(const Hold& hold, const Pool& pool, const Space& space) {
+  return hold.use == Use::kChild &&
+         std::ranges::any_of(space.Overlapping(pool.id.ns, hold.block), [&](const auto* other) {
+           return RangeOf(other->pool.cidr) == hold.block;
+         });
+}
+
 // A child shares addresses with its parent only where the parent has given out none of them, or
-// just these: the block that the child stands on.
+// gave them out to be this child's range.
 void CheckInsideParent(Verdict& verdict, const Pool& pool, const Cidr& range,
-                       const Space::PoolState& parent) {
+                       const Space::PoolState& parent, const Space& space) {
   const auto outer = RangeOf(parent.pool.cidr);
   if (!outer) return;
   if (!outer->Contains(range))
     return verdict.Invalid(
         kCidrField, pool.cidr,
         Format("not inside the parent pool \"{}\", {}", pool.parent, outer->ToString()));
-  if (!parent.space) return;
-  const auto hold = parent.space->Overlapping(range);
-  if (hold && hold->use != Use::kChild && hold->block != range)
+  parent.space->ForEachOverlapping(range, [&](const Hold& hold) {
+    if (!space.IsInTheWay(hold, parent, pool, range) || IsARange(hold, pool, space)) return true;
     verdict.Invalid(
         kCidrField, pool.cidr,
-        Format("overlaps {} of the parent pool \"{}\", which {}", hold->block.ToString(),
-               pool.parent, hold->use == Use::kSubnet ? "a Subnet holds" : "is reserved"));
+        Format("{} {} of the parent pool \"{}\", which {}{}",
+               hold.block == range ? "is" : "overlaps", hold.block.ToString(), pool.parent,
+               HolderOf(hold), hold.block == range ? ", and not for this pool" : ""));
+    return false;
+  });
 }
 
 void CheckParent(Verdict& verdict, const PoolProposal& proposal, const std::optional<Cidr>& range,
@@ -149,28 +170,34 @@ void CheckParent(Verdict& verdict, const PoolProposal& proposal, const std::opti
   if (std::ranges::contains(Ancestors(*known.space, key, pool.parent), key))
     return verdict.Invalid(ParentField(proposal), pool.parent,
                            Format("a circle: the pool \"{}\" is below this one", pool.parent));
-  if (range) CheckInsideParent(verdict, pool, *range, *parent);
+  if (range) CheckInsideParent(verdict, pool, *range, *parent, *known.space);
+}
+
+// Whether one of the pools is above the other, as the proposal has it.
+bool IsRelated(const Space& space, const Pool& pool, const Space::PoolState& other,
+               const std::vector<std::string>& above) {
+  return std::ranges::contains(above, other.key) || space.IsAncestor(pool.id.Key(), other.key);
 }
 
 void CheckOtherPools(Verdict& verdict, const Pool& pool, const Cidr& range, const Space& space) {
   const std::string key = pool.id.Key();
-  const std::string prefix = KeyBeside(key, "");
   const auto above = Ancestors(space, key, pool.parent);
   std::size_t named = 0;
-  for (auto next = space.pools().lower_bound(prefix);
-       next != space.pools().end() && next->first.starts_with(prefix) && named < kMostNamed;
-       ++next) {
-    const auto& [other_key, other] = *next;
-    const auto other_range = RangeOf(other.pool.cidr);
-    if (other_key == key || !other_range || !range.Overlaps(*other_range)) continue;
-    if (std::ranges::contains(above, other_key) ||
-        std::ranges::contains(Ancestors(space, other_key, other.pool.parent), key))
-      continue;
-    ++named;
+  for (const Space::PoolState* other : space.Overlapping(pool.id.ns, range)) {
+    if (other->key == key || IsRelated(space, pool, *other, above)) continue;
+    if (++named > kMostNamed) return;
     verdict.Invalid(
         kCidrField, pool.cidr,
         Format("overlaps the pool \"{}\", {}; only a parent and its child share addresses",
-               other.pool.id.name, other_range->ToString()));
+               other->pool.id.name, other->indexed->ToString()));
+  }
+  for (const auto& [block, holder] : space.Strays(pool.id.ns, range)) {
+    const bool outside = !holder->rules || !holder->rules->range.Contains(block);
+    if (!outside || holder->key == key || IsRelated(space, pool, *holder, above)) continue;
+    if (++named > kMostNamed) return;
+    verdict.Invalid(kCidrField, pool.cidr,
+                    Format("overlaps {}, which the pool \"{}\" has given out, outside its range",
+                           block.ToString(), holder->pool.id.name));
   }
 }
 

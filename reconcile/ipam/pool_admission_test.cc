@@ -8,6 +8,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 class PoolAdmission : public AdmissionTest {};
 
@@ -117,7 +118,7 @@ TEST_F(PoolAdmission, ParentsAndChildrenShareAddresses) {
               IsEmpty());
   // A sister of mid is not above leaf.
   EXPECT_THAT(Faults(Create({"sister", Range("10.0.0.0/13"), "root"})),
-              ElementsAre(HasSubstr("the pool \"leaf\""), HasSubstr("the pool \"mid\"")));
+              UnorderedElementsAre(HasSubstr("the pool \"leaf\""), HasSubstr("the pool \"mid\"")));
 }
 
 TEST_F(PoolAdmission, AChildIsInsideItsParent) {
@@ -134,11 +135,47 @@ TEST_F(PoolAdmission, Flaw9AChildDoesNotTakeWhatItsParentHasGivenOut) {
   EXPECT_THAT(Faults(Create({"child", Range("10.0.0.0/20"), "root"})),
               ElementsAre(HasSubstr("overlaps 10.0.1.0/24 of the parent pool \"root\", which a "
                                     "Subnet holds")));
-  // The block that it was given to stand on.
-  EXPECT_THAT(Faults(Create({"child", Range("10.0.1.0/24"), "root"})), IsEmpty());
-  AddPool({"child", Range("10.0.1.0/24"), "root"});
+}
+
+TEST_F(PoolAdmission, AClaimsBlockDoesNotBecomeAChildsRange) {
+  AddPool({"root", Range("10.0.0.0/16")});
+  AddSubnet({"s", R"("poolRef":"root","cidr":"10.0.1.0/24","clusterID":"child")"});
+  const Proposed by_hand{"child", Range("10.0.1.0/24"), "root"};
+  EXPECT_THAT(Faults(Create(by_hand)),
+              ElementsAre(HasSubstr("is 10.0.1.0/24 of the parent pool \"root\", which a Subnet "
+                                    "holds, and not for this pool")));
+  // The block that its SubnetPoolClaim was given: by Berth's claim, or by plexaubnet's.
+  const std::string owner = R"("ownerReferences":[{"kind":"SubnetPoolClaim","uid":"pc-uid"}],)";
+  const Proposed child{"child", Range("10.0.1.0/24"), "root", "", owner};
+  EXPECT_THAT(Faults(Create(child)), IsEmpty());
+  AddSubnet({"t", R"("poolRef":"root","cidr":"10.0.2.0/24","clusterID":"pc-uid")"});
+  EXPECT_THAT(Faults(Create({"other", Range("10.0.2.0/24"), "root", "", owner})), IsEmpty());
+  AddPool(child);
   EXPECT_THAT(Faults(Create({"twin", Range("10.0.1.0/24"), "root"})),
-              ElementsAre(HasSubstr("overlaps the pool \"child\", 10.0.1.0/24")));
+              ElementsAre(HasSubstr("is 10.0.1.0/24 of the parent pool"),
+                          HasSubstr("overlaps the pool \"child\", 10.0.1.0/24")));
+}
+
+TEST_F(PoolAdmission, AChildDoesNotGrowOverAnyBlockOfItsParent) {
+  AddPool({"root", Range("10.0.0.0/16")});
+  const Proposed before{"child", Range("10.0.0.0/24"), "root"};
+  AddPool(before);
+  EXPECT_THAT(Faults(Update(before, {"child", Range("10.0.0.0/23"), "root"})), IsEmpty());
+  AddSubnet({"s", R"("poolRef":"root","cidr":"10.0.1.0/24","clusterID":"c")"});
+  EXPECT_THAT(Faults(Update(before, {"child", Range("10.0.0.0/23"), "root"})),
+              ElementsAre(HasSubstr("overlaps 10.0.1.0/24 of the parent pool \"root\", which a "
+                                    "Subnet holds")));
+}
+
+TEST_F(PoolAdmission, ABlockThatAPoolHasOutsideItsRangeIsInTheWayOfOthers) {
+  AddPool({"shrunk", Range("10.0.0.0/16")});
+  AddSubnet({"s", R"("poolRef":"shrunk","cidr":"10.0.200.0/24","clusterID":"c")"});
+  AddPool({"shrunk", Range("10.0.0.0/17")});
+  EXPECT_THAT(Faults(Create({"other", Range("10.0.128.0/17")})),
+              ElementsAre(HasSubstr("overlaps 10.0.200.0/24, which the pool \"shrunk\" has given "
+                                    "out, outside its range")));
+  EXPECT_THAT(Faults(Update({"shrunk", Range("10.0.0.0/17")}, {"shrunk", Range("10.0.0.0/16")})),
+              IsEmpty());
 }
 
 TEST_F(PoolAdmission, AParentMayComeLater) {

@@ -180,13 +180,14 @@ Json PoolReconciler::StatusOf(const Space::PoolState& state, const Json& before)
     space.ForEach(0, [&](const Hold& hold) {
       if (hold.use != Use::kSubnet) return true;
       const Subnet* subnet = context_.caches.SubnetAt(state.pool.id.Key(), hold.block, hold.owner);
-      listed[hold.block.ToString()] = subnet ? subnet->cluster : "";
+      // One that the watch has yet to bring is listed then.
+      if (subnet) listed[hold.block.ToString()] = subnet->cluster;
       return listed.size() < kMostListed;
     });
   }
   status["allocatedCount"] = count;
   status["freeCountBySize"] = std::move(free);
-  const bool truncated = listed.size() < count;
+  const bool truncated = listed.size() == kMostListed && count > kMostListed;
   status["allocatedCIDRs"] = std::move(listed);
   status["conditions"] =
       ConditionsOf(state, before.get_value_or<Json>("conditions", Json::Array()), truncated);

@@ -1,3 +1,4 @@
+// The facts: pools and Subnets come, change and go.
 #include "reconcile/ipam/space.h"
 
 #include <algorithm>
@@ -5,39 +6,24 @@
 #include <utility>
 
 #include "log/format.h"
+#include "reconcile/ipam/turn.h"
 
 namespace berth::ipam {
 namespace {
 
-constexpr int kMostGenerations = 64;
-constexpr char kPoolOverlap[] = "PoolOverlap";
-
-std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster) {
-  return Fingerprint(std::string(pool).append(1, '\n').append(cluster));
-}
-
-bool HasBlocks(const Space::PoolState& state) {
-  return state.space && state.space->Count(Use::kSubnet) + state.space->Count(Use::kReserved) > 0;
-}
-
-// Whose turn it is where Subnets overlap that hold no block yet.
-enum class Turn : std::uint8_t {
-  kTold,    // that the block is theirs
-  kMade,    // for a claim, of a block that was free, and the claim may have been told
-  kFailed,  // a claim's, that was told it has no block
-  kOther,   // a user's
-};
-
-Turn TurnOf(const Subnet& subnet) {
-  if (subnet.phase == SubnetPhase::kAllocated) return Turn::kTold;
-  if (subnet.claim_uid.empty()) return Turn::kOther;
-  return subnet.phase == SubnetPhase::kFailed ? Turn::kFailed : Turn::kMade;
+std::optional<Cidr> RangeOf(const Pool& pool) {
+  const auto range = Cidr::Parse(pool.cidr);
+  return range ? std::optional(range->Canonical()) : std::nullopt;
 }
 
 }  // namespace
 
 Space::Space(async::Executor& executor, Callbacks callbacks)
     : executor_(executor), callbacks_(std::move(callbacks)) {}
+
+std::uint64_t Space::ClusterKey(const std::string& pool, std::string_view cluster) {
+  return Fingerprint(std::string(pool).append(1, '\n').append(cluster));
+}
 
 const Space::PoolState* Space::Find(const std::string& pool) const {
   const auto found = pools_.find(pool);
@@ -49,118 +35,136 @@ Space::PoolState* Space::Mutable(const std::string& pool) {
   return found == pools_.end() ? nullptr : &found->second;
 }
 
-Space::PoolState* Space::ParentOf(const std::string& key, const PoolState& state) {
+Space::PoolState* Space::ParentOf(const PoolState& state) {
   const std::string& name = state.pool.parent;
-  return name.empty() || name == state.pool.id.name ? nullptr : Mutable(KeyBeside(key, name));
+  return name.empty() || name == state.pool.id.name ? nullptr : Mutable(KeyBeside(state.key, name));
 }
 
 bool Space::InUse(const std::string& pool) const {
   const PoolState* state = Find(pool);
   if (!state) return false;
   if (!state->children.empty() || !state->unplaced.empty()) return true;
-  return HasBlocks(*state);
+  return state->space->Count(Use::kSubnet) + state->space->Count(Use::kReserved) > 0;
 }
 
 void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets) {
+  quiet_ = true;
+  neighbourhoods_.clear();
   pools_.clear();
+  orphans_.clear();
   homeless_.clear();
   bindings_.clear();
   pending_.clear();
   reserving_.clear();
   reservations_ = 0;
   bindings_.reserve(subnets.size());
-  std::set<std::string_view> namespaces;
+  std::vector<PoolState*> by_age;
   for (const Pool* pool : pools) {
-    const std::string key = pool->id.Key();
-    PoolState& state = pools_[key];
+    PoolState& state = pools_[pool->id.Key()];
+    state.key = pool->id.Key();
     state.pool = *pool;
-    SetRules(key, state);
-    namespaces.insert(pool->id.ns);
+    SetRules(state);
+    Index(state);
+    by_age.push_back(&state);
   }
-  for (const auto& [key, state] : pools_) Join(key, state);
+  for (PoolState* state : by_age) Join(*state);
+  std::ranges::sort(by_age, {}, [](const PoolState* state) {
+    return std::tuple(state->pool.id.created, std::string_view(state->key));
+  });
   // Who was told that a block is theirs, or is about to be, keeps it; then the children; then
   // whoever was first.
   std::ranges::sort(subnets, {}, [](const Subnet* subnet) {
     return std::tuple(TurnOf(*subnet), subnet->id.created, std::string_view(subnet->id.ns),
                       std::string_view(subnet->id.name));
   });
-  const auto put = [&](const Subnet& subnet) {
-    const std::string pool = subnet.PoolKey();
-    PoolState* state = Mutable(pool);
-    if (!state) {
-      homeless_[pool].insert_or_assign(subnet.id.Key(), subnet);
-    } else if (!Place(pool, *state, subnet)) {
-      state->unplaced.insert_or_assign(subnet.id.Key(), subnet);
-    }
-  };
-  auto next = subnets.begin();
-  for (; next != subnets.end() && TurnOf(**next) <= Turn::kMade; ++next) put(**next);
-  for (auto& [key, state] : pools_) {
-    if (state.rules) PlaceChildren(state, state.rules->range);
+  const auto rest = std::ranges::find_if(
+      subnets, [](const Subnet* subnet) { return TurnOf(*subnet) > Turn::kMade; });
+  std::for_each(subnets.begin(), rest, [this](const Subnet* subnet) { PutSubnet(*subnet); });
+  for (PoolState* state : by_age) Settle(*state);
+  std::for_each(rest, subnets.end(), [this](const Subnet* subnet) { PutSubnet(*subnet); });
+  for (PoolState* state : by_age) {
+    FindRival(*state);
+    Judge(*state);
+    state->changed = executor_.Now();
   }
-  for (; next != subnets.end(); ++next) put(**next);
-  for (auto& [key, state] : pools_) {
-    Judge(key, state);
-    state.changed = executor_.Now();
-  }
+  quiet_ = false;
 }
 
 // What follows from a pool's spec alone.
-void Space::SetRules(const std::string& key, PoolState& state) {
+void Space::SetRules(PoolState& state) {
+  const bool fresh = !state.space;
   auto rules = RulesOf(state.pool);
-  if (!rules) {
-    // It gives nothing out, but what it gave out stays held.
-    state.rules.reset();
-    const auto range = Cidr::Parse(state.pool.cidr);
-    if (!state.space && range) {
-      state.space = std::make_unique<Allocator>(
-          PoolRules{.range = range->Canonical(), .max_block = Width(range->family())});
-      HoldPending(key, state);
+  if (rules) {
+    if (fresh) {
+      state.space = std::make_unique<Allocator>(*rules);
+    } else {
+      state.space->SetRules(*rules);
     }
-    return;
-  }
-  if (state.space) {
-    state.space->SetRules(*rules);
+    state.rules = std::move(*rules);
   } else {
-    state.space = std::make_unique<Allocator>(*rules);
-    HoldPending(key, state);
+    // It gives nothing out, but what it gave out stays held, wherever that is.
+    state.rules.reset();
+    const Cidr range = RangeOf(state.pool).value_or(Cidr(Family::kIpv4, 0, Width(Family::kIpv4)));
+    if (fresh) {
+      state.space = std::make_unique<Allocator>(
+          PoolRules{.range = range, .max_block = Width(range.family())});
+    }
   }
-  state.rules = std::move(*rules);
-  PlaceWaiting(key, state);
+  if (fresh) HoldPending(state);
 }
 
 // What was given out by a pool of the name before this one, and may be under way yet.
-void Space::HoldPending(const std::string& key, PoolState& state) {
+void Space::HoldPending(PoolState& state) {
   for (const auto& [owner, pending] : pending_) {
-    if (pending.pool == key) {
+    if (pending.pool == state.key) {
       std::ignore = state.space->Record(pending.block, Use::kReserved, owner);
     }
   }
 }
 
-// Makes the pool known to its parent.
-void Space::Join(const std::string& key, const PoolState& state) {
-  PoolState* parent = ParentOf(key, state);
-  if (!parent) return;
-  parent->children.insert(key);
-  if (!parent->rules || !state.rules || !parent->rules->range.Contains(state.rules->range)) return;
-  parent->child_at.insert_or_assign(state.rules->range.First(), key);
+// Makes the pool known by its range.
+void Space::Index(PoolState& state) {
+  const auto range = RangeOf(state.pool);
+  if (range == state.indexed) return;
+  BlockIndex<PoolState>& ranges = Around(state).ranges;
+  if (state.indexed) ranges.Erase(*state.indexed, state.key);
+  if (range) ranges.Insert(*range, state.key, &state);
+  state.indexed = range;
 }
 
-void Space::Leave(const std::string& key, const PoolState& state) {
-  PoolState* parent = ParentOf(key, state);
-  if (!parent) return;
-  const std::string parent_key = KeyBeside(key, state.pool.parent);
-  parent->children.erase(key);
-  parent->blocked.erase(key);
-  std::erase_if(parent->child_at, [&](const auto& entry) { return entry.second == key; });
-  if (!parent->space || !state.rules) return;
-  const auto hold = parent->space->At(state.rules->range);
-  if (hold && hold->use == Use::kChild && hold->owner == Fingerprint(state.pool.id.uid)) {
-    parent->space->Release(state.rules->range);
-    Freed(parent_key, *parent, state.rules->range);
+// Makes the pool known to its parent, or to who comes under its name.
+void Space::Join(PoolState& state) {
+  if (state.pool.parent.empty() || state.pool.parent == state.pool.id.name) return;
+  const std::string above = KeyBeside(state.key, state.pool.parent);
+  PoolState* parent = Mutable(above);
+  (parent ? parent->children : orphans_[above]).insert(state.key);
+}
+
+void Space::Part(PoolState& state) {
+  const std::string above = KeyBeside(state.key, state.pool.parent);
+  if (PoolState* parent = ParentOf(state)) {
+    parent->children.erase(state.key);
+    Changed(above, *parent);
+  } else if (const auto orphans = orphans_.find(above); orphans != orphans_.end()) {
+    orphans->second.erase(state.key);
+    if (orphans->second.empty()) orphans_.erase(orphans);
   }
-  Changed(parent_key, *parent);
+}
+
+// What was there before the pool, and waited for it.
+void Space::Adopt(PoolState& state) {
+  if (auto waiting = homeless_.extract(state.key)) state.unplaced = std::move(waiting.mapped());
+  if (auto children = orphans_.extract(state.key)) state.children = std::move(children.mapped());
+}
+
+// The pool was made anew under its name: what is held for it still is.
+void Space::Rename(PoolState& state, const std::string& uid) {
+  PoolState* parent = state.kept ? Mutable(state.kept->parent) : nullptr;
+  if (!parent) return;
+  const auto hold = parent->space->At(state.kept->block);
+  if (hold && hold->use == Use::kChild && hold->owner == Fingerprint(state.pool.id.uid)) {
+    parent->space->Change(state.kept->block, Use::kChild, Fingerprint(uid));
+  }
 }
 
 void Space::PutPool(const Pool& pool) {
@@ -169,54 +173,73 @@ void Space::PutPool(const Pool& pool) {
   PoolState& state = found->second;
   std::optional<PoolRules> after;
   if (auto rules = RulesOf(pool)) after = std::move(*rules);
-  const bool ruled = fresh || state.rules != after;
-  const bool moved = state.pool.parent != pool.parent || state.pool.id.uid != pool.id.uid;
-  const bool news = ruled || moved || state.pool.id.generation != pool.id.generation ||
+  const bool ruled = fresh || state.rules != after || state.pool.cidr != pool.cidr;
+  const bool moved = fresh || state.pool.parent != pool.parent;
+  const bool reborn = !fresh && state.pool.id.uid != pool.id.uid;
+  const bool kept_for_others = state.pool.pre_allocations != pool.pre_allocations;
+  const bool news = ruled || moved || reborn || kept_for_others ||
+                    state.pool.id.generation != pool.id.generation ||
                     state.pool.id.deleting != pool.id.deleting ||
                     state.pool.allow_delete != pool.allow_delete;
-  if (!fresh && (moved || ruled)) Leave(key, state);
+  const auto range = [](const std::optional<PoolRules>& rules) {
+    return rules ? std::optional(rules->range) : std::nullopt;
+  };
+  const bool reranged = fresh || range(state.rules) != range(after);
+  const auto before = state.indexed;
+  if (reborn) Rename(state, pool.id.uid);
+  if (moved && !fresh) Part(state);
+  state.key = key;
   state.pool = pool;
   if (!news) return;
-  if (fresh) {
-    if (auto waiting = homeless_.extract(key)) state.unplaced = std::move(waiting.mapped());
-  }
-  if (ruled) {
-    SetRules(key, state);
-    AdoptChildren(key, state);
-  }
-  if (moved || ruled) {
-    Join(key, state);
-    if (PoolState* parent = ParentOf(key, state)) {
-      PlaceChild(*parent, key);
-      Changed(KeyBeside(key, pool.parent), *parent);
+  if (fresh) Adopt(state);
+  if (moved) Join(state);
+  if (ruled) SetRules(state);
+  Index(state);
+  if (reranged) Fit(state);
+  if (reranged || moved || reborn) Settle(state);
+  if (ruled) PlaceWaiting(state, false);
+  if (reranged || moved || reborn) {
+    if (moved) {
+      Relate(state);
+    } else {
+      FindRival(state);
+      RecheckAround(state, state.indexed);
     }
+    RecheckAround(state, before);
+    if (PoolState* parent = ParentOf(state)) Changed(parent->key, *parent);
   }
-  Evaluate(pool.id.ns);
+  Reconsider(state);
   Changed(key, state);
-  if (!ruled) return;
+  if (!ruled && !kept_for_others) return;
   for (const auto& [subnet, waiting] : state.unplaced) callbacks_.on_placement(subnet);
   callbacks_.on_room(key);
 }
 
-// Children that were there before their parent, or its present range.
-void Space::AdoptChildren(const std::string& key, PoolState& state) {
-  const std::string prefix = state.pool.id.ns + "/";
-  state.child_at.clear();
-  for (auto next = pools_.lower_bound(prefix);
-       next != pools_.end() && next->first.starts_with(prefix); ++next) {
-    if (next->first != key && next->second.pool.parent == state.pool.id.name) {
-      Join(next->first, next->second);
-    }
-  }
-  if (state.rules) PlaceChildren(state, state.rules->range);
+// After the pool's range has changed.
+void Space::Fit(PoolState& state) {
+  HoldForeignAnew(state);
+  HoldAllAbroad(state);
+  PlaceWaiting(state, true);
+  for (const std::string& child : std::set(state.children)) Settle(*Mutable(child));
 }
 
 void Space::RemovePool(const std::string& key) {
   const auto found = pools_.find(key);
   if (found == pools_.end()) return;
-  Leave(key, found->second);
-  auto removed = pools_.extract(found);
-  const PoolState& state = removed.mapped();
+  PoolState& state = found->second;
+  // Nobody finds it any more by its parent or its range.
+  Part(state);
+  const auto range = state.indexed;
+  if (range) Around(state).ranges.Erase(*range, key);
+  state.indexed.reset();
+  if (state.kept) Forget(state, *state.kept);
+  std::vector<Cidr> blocks;
+  state.space->ForEach(0, [&](const Hold& hold) {
+    blocks.push_back(hold.block);
+    return state.abroad > 0;
+  });
+  for (const Cidr& block : blocks) WithdrawAll(state, block);
+  const auto removed = pools_.extract(found);
   if (const auto tokens = reserving_.extract(key)) {
     reservations_ -= tokens.mapped().size();
     for (const Owner token : tokens.mapped()) pending_.erase(token);
@@ -224,96 +247,45 @@ void Space::RemovePool(const std::string& key) {
   // Its Subnets are still there, and wait for a pool of the name. What a Subnet was stays known to
   // the caller's cache; here only those that held no block are.
   if (!state.unplaced.empty()) homeless_[key] = state.unplaced;
-  Evaluate(state.pool.id.ns);
+  if (!state.children.empty()) orphans_[key] = state.children;
+  for (const std::string& child : state.children) {
+    Settle(*Mutable(child));
+    Relate(*Mutable(child));
+  }
+  if (range) {
+    for (const auto& entry : Around(state).ranges.Overlapping(*range)) {
+      if (entry.value->rival != key) continue;
+      FindRival(*entry.value);
+      Reconsider(*entry.value);
+    }
+  }
+  if (Around(state).ranges.empty() && Around(state).abroad.empty()) {
+    neighbourhoods_.erase(state.pool.id.ns);
+  }
   callbacks_.on_figures(key);
   callbacks_.on_room(key);
 }
 
-bool Space::IsAncestor(const std::string& ancestor, const std::string& key) const {
-  std::string at = key;
-  for (int i = 0; i < kMostGenerations; ++i) {
-    const PoolState* state = Find(at);
-    if (!state || state->pool.parent.empty()) return false;
-    at = KeyBeside(key, state->pool.parent);
-    if (at == ancestor) return true;
-  }
-  return false;
+void Space::Took(PoolState& state, const Cidr& block) {
+  const bool safe = state.placed && state.rules && state.rules->range.Contains(block);
+  if (const auto hold = safe ? std::nullopt : state.space->At(block)) HoldAbroad(state, *hold);
+  CountBlocks(state);
 }
 
-std::optional<PoolProblem> Space::ParentProblem(const std::string& key, const PoolState& state,
-                                                const Cidr& range) const {
-  if (state.pool.parent.empty()) return std::nullopt;
-  const std::string& name = state.pool.parent;
-  const PoolState* parent = Find(KeyBeside(key, name));
-  if (!parent) return PoolProblem{"ParentNotFound", Format("there is no SubnetPool {}", name)};
-  if (IsAncestor(key, key)) {
-    return PoolProblem{"InvalidSpec", "the pool is its own ancestor"};
-  }
-  if (!parent->rules || !parent->rules->range.Contains(range)) {
-    return PoolProblem{"OutsideParent", Format("{} is not inside its parent {}, {}",
-                                               state.pool.cidr, name, parent->pool.cidr)};
-  }
-  // The block is the child's own, or a Subnet of the parent's stands for it.
-  if (parent->space->At(range)) return std::nullopt;
-  if (const auto other = parent->space->Overlapping(range)) {
-    return PoolProblem{kPoolOverlap, Format("{} overlaps {}, which is in use in its parent {}",
-                                            state.pool.cidr, other->block.ToString(), name)};
-  }
-  return std::nullopt;
+void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) {
+  WithdrawAll(state, block);
+  HoldForeign(state, block);
+  PlaceWaiting(state, true);
+  SettleChildren(state, block);
+  PlaceWaiting(state, false);
+  CountBlocks(state);
+  Changed(pool, state);
+  if (!quiet_) callbacks_.on_room(pool);
 }
 
-std::optional<PoolProblem> Space::ProblemOf(const std::string& key, const PoolState& state) const {
-  if (!state.rules) {
-    const auto rules = RulesOf(state.pool);
-    return PoolProblem{"InvalidSpec", rules ? "" : rules.error()};
-  }
-  if (state.pool.id.deleting != 0) return PoolProblem{"Deleting", "the pool is being deleted"};
-  if (auto problem = ParentProblem(key, state, state.rules->range)) return problem;
-  for (auto other = pools_.lower_bound(state.pool.id.ns + "/");
-       other != pools_.end() && other->second.pool.id.ns == state.pool.id.ns; ++other) {
-    const PoolState& rival = other->second;
-    if (&rival == &state || !rival.rules || !rival.rules->range.Overlaps(state.rules->range)) {
-      continue;
-    }
-    // The younger one gives way, but not with what it has given out.
-    const bool younger = rival.pool.id.created > state.pool.id.created;
-    if (younger && !HasBlocks(rival)) continue;
-    if (IsAncestor(other->first, key) || IsAncestor(key, other->first)) continue;
-    return PoolProblem{kPoolOverlap, Format("{} overlaps pool {}, {}", state.pool.cidr,
-                                            rival.pool.id.name, rival.pool.cidr)};
-  }
-  return std::nullopt;
-}
-
-// A pool's problems are found among all pools of its namespace.
-void Space::Evaluate(std::string_view ns) {
-  const std::string prefix = std::string(ns) + "/";
-  for (auto next = pools_.lower_bound(prefix);
-       next != pools_.end() && next->first.starts_with(prefix); ++next) {
-    auto& [key, state] = *next;
-    Reconsider(key, state);
-  }
-}
-
-void Space::Reconsider(const std::string& key, PoolState& state) {
-  if (!Judge(key, state)) return;
-  Changed(key, state);
-  if (!state.problem) callbacks_.on_room(key);
-}
-
-// Whether its problem is another one than before.
-bool Space::Judge(const std::string& key, PoolState& state) {
-  auto problem = ProblemOf(key, state);
-  if (PoolState* parent = ParentOf(key, state)) {
-    if (problem && problem->reason == kPoolOverlap) {
-      parent->blocked.insert(key);
-    } else {
-      parent->blocked.erase(key);
-    }
-  }
-  if (problem == state.problem) return false;
-  state.problem = std::move(problem);
-  return true;
+void Space::Changed(const std::string& pool, PoolState& state) {
+  state.changed = executor_.Now();
+  if (!quiet_) callbacks_.on_figures(pool);
 }
 
 void Space::PutSubnet(const Subnet& subnet) {
@@ -322,59 +294,18 @@ void Space::PutSubnet(const Subnet& subnet) {
   PoolState* state = Mutable(pool);
   if (!state) {
     homeless_[pool].insert_or_assign(key, subnet);
-    callbacks_.on_placement(key);
+    if (!quiet_) callbacks_.on_placement(key);
     return;
   }
   const auto before = state->unplaced.find(key);
   const bool known = before != state->unplaced.end() && before->second.id.uid == subnet.id.uid;
-  if (Place(pool, *state, subnet)) {
+  if (Place(*state, subnet)) {
     state->unplaced.erase(key);
   } else {
     state->unplaced.insert_or_assign(key, subnet);
     if (known) return;  // no news
   }
-  callbacks_.on_placement(key);
-}
-
-// True when the block is the Subnet's.
-bool Space::Place(const std::string& pool, PoolState& state, const Subnet& subnet) {
-  if (!subnet.cidr || !state.space) return false;
-  const Owner owner = Fingerprint(subnet.id.uid);
-  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
-  Allocator& space = *state.space;
-  const auto hold = space.At(*subnet.cidr);
-  if (hold && hold->use == Use::kSubnet) return hold->owner == owner;
-  // Who was told that a block is theirs, or is about to be, keeps it, even when the range was moved
-  // away under them.
-  const bool promised =
-      subnet.phase == SubnetPhase::kAllocated || (hold && claim != 0 && hold->owner == claim);
-  if (!promised && !space.rules().range.Contains(*subnet.cidr)) return false;
-  if (hold && (hold->use == Use::kChild || hold->owner == claim)) {
-    space.Change(*subnet.cidr, Use::kSubnet, owner);
-  } else if (!Evict(state, *subnet.cidr) || !space.Record(*subnet.cidr, Use::kSubnet, owner)) {
-    return false;
-  }
-  if (const auto assigned = pending_.find(claim);
-      assigned != pending_.end() && assigned->second.block == *subnet.cidr) {
-    Unbind(pool, assigned->second.cluster, 0, claim);
-    pending_.erase(assigned);
-  }
-  Bind(pool, subnet.cluster, {owner, claim, *subnet.cidr});
-  Changed(pool, state);
-  return true;
-}
-
-// What exists goes before what is only reserved. False when something else is in the way.
-bool Space::Evict(PoolState& state, const Cidr& block) {
-  while (const auto other = state.space->Overlapping(block)) {
-    const auto pending = pending_.find(other->owner);
-    if (other->use != Use::kReserved || pending == pending_.end() || !pending->second.reservation) {
-      return false;
-    }
-    state.space->Release(other->block);
-    Forget(pending);
-  }
-  return true;
+  if (!quiet_) callbacks_.on_placement(key);
 }
 
 void Space::Bind(const std::string& pool, std::string_view cluster, const Binding& binding) {
@@ -400,7 +331,7 @@ void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subn
 const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view cluster,
                                        Owner claim) const {
   const PoolState* state = Find(pool);
-  if (!state || !state->space) return nullptr;
+  if (!state) return nullptr;
   const auto [begin, end] = bindings_.equal_range(ClusterKey(pool, cluster));
   const Binding* other = nullptr;
   for (auto entry = begin; entry != end; ++entry) {
@@ -440,7 +371,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
     pending_.insert_or_assign(claim, Pending{pool, *subnet.cidr, subnet.cluster});
     Bind(pool, subnet.cluster, {0, claim, *subnet.cidr});
   };
-  if (!state || !state->space) {
+  if (!state) {
     if (may_return) keep();  // for a pool of the name that may come before it
     return;
   }
@@ -455,74 +386,26 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   Freed(pool, *state, *subnet.cidr);
 }
 
-// A block has become free, unless somebody who has a right to it was waiting.
-void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) {
-  PlaceChildren(state, block);
-  PlaceWaiting(pool, state);
-  Changed(pool, state);
-  for (const std::string& key : std::set(state.blocked)) {
-    PlaceChild(state, key);
-    if (PoolState* child = Mutable(key)) Reconsider(key, *child);
-  }
-  if (!HasBlocks(state)) Evaluate(state.pool.id.ns);  // another pool may have waited for that
-  callbacks_.on_room(pool);
-}
-
-void Space::PlaceWaiting(const std::string& pool, PoolState& state) {
-  std::vector<const Subnet*> waiting;
-  waiting.reserve(state.unplaced.size());
-  for (const auto& [key, subnet] : state.unplaced) waiting.push_back(&subnet);
-  std::ranges::stable_sort(waiting, {}, [](const Subnet* subnet) { return TurnOf(*subnet); });
-  for (const Subnet* subnet : waiting) {
-    if (!Place(pool, state, *subnet)) continue;
-    const std::string key = subnet->id.Key();
-    state.unplaced.erase(key);
-    callbacks_.on_placement(key);
-  }
-}
-
-// A child pool's range is its own even when no Subnet of the parent's stands for it.
-void Space::PlaceChild(PoolState& parent, const std::string& child) {
-  const PoolState* state = Find(child);
-  if (!state || !state->rules || !parent.rules ||
-      !parent.rules->range.Contains(state->rules->range)) {
-    return;
-  }
-  if (!Evict(parent, state->rules->range)) return;
-  // Refused when it is held already: by itself, or by its Subnet, or by others, which is told as
-  // the child's problem.
-  std::ignore =
-      parent.space->Record(state->rules->range, Use::kChild, Fingerprint(state->pool.id.uid));
-}
-
-void Space::PlaceChildren(PoolState& parent, const Cidr& within) {
-  for (auto child = parent.child_at.lower_bound(within.First());
-       child != parent.child_at.end() && child->first <= within.Last(); ++child) {
-    PlaceChild(parent, child->second);
-  }
-}
-
-void Space::Changed(const std::string& pool, PoolState& state) {
-  state.changed = executor_.Now();
-  callbacks_.on_figures(pool);
-}
-
 Space::Placement Space::PlacementOf(const Subnet& subnet) const {
   using enum SubnetPhase;
   const PoolState* state = Find(subnet.PoolKey());
   if (!state) return {kPending, Format("there is no SubnetPool {}", subnet.pool)};
   if (!subnet.cidr) return {kFailed, "spec.cidr is not a canonical CIDR"};
-  if (!state->space) return {kPending, Format("SubnetPool {} is not valid", subnet.pool)};
   const auto own = state->space->At(*subnet.cidr);
   if (own && own->use == Use::kSubnet && own->owner == Fingerprint(subnet.id.uid)) {
     return {kAllocated, ""};
   }
+  if (!state->rules) return {kPending, Format("SubnetPool {} is not valid", subnet.pool)};
   const std::string block = subnet.cidr->ToString();
   if (!state->space->rules().range.Contains(*subnet.cidr)) {
     return {kFailed,
             Format("{} is not inside SubnetPool {}, {}", block, subnet.pool, state->pool.cidr)};
   }
   const auto other = state->space->Overlapping(*subnet.cidr);
+  if (!other && !state->placed) {
+    return {kFailed, Format("SubnetPool {} is not ready: {}", subnet.pool,
+                            state->problem ? state->problem->message : "")};
+  }
   return {kFailed, Format("{} overlaps {}, which is in use", block,
                           other ? other->block.ToString() : "another block")};
 }

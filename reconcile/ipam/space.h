@@ -12,6 +12,7 @@
 
 #include "async/executor.h"
 #include "reconcile/ipam/allocator.h"
+#include "reconcile/ipam/block_index.h"
 #include "reconcile/ipam/objects.h"
 #include "reconcile/ipam/pool_rules.h"
 
@@ -42,19 +43,42 @@ struct Denial {
 
 // The address spaces of all pools, in step with the API server's objects, and what was given out
 // but does not stand there yet. It decides; it writes nothing. On the control thread.
+//
+// No address is given out by two pools:
+// - A child's range is held in its parent (Use::kChild, or the Subnet or claim of the child's own
+//   SubnetPoolClaim). Until it can be, the child gives nothing out, its parent keeps the block that
+//   it held for the child before, and all blocks of the child are held in all pools above it.
+// - Of pools that overlap otherwise one gives blocks out at most, and none if another has given out
+//   some.
+// - A block outside its pool's range, as after a shrink, is held in every pool that overlaps it.
+// Blocks held for another pool have Use::kForeign there.
+//
+// n is the number of a pool's holds, P that of the pools of a namespace, L that of the prefix
+// lengths among their ranges, k that of the pools whose ranges overlap a pool's.
 class Space {
  public:
   struct PoolState {
+    std::string key;
     Pool pool;
-    std::optional<PoolRules> rules;           // none when the spec is not valid
-    std::optional<PoolProblem> problem;       // none when it gives out blocks
-    std::unique_ptr<Allocator> space;         // none without valid rules
-    std::set<std::string> children;           // keys of pools that name it their parent
-    std::map<std::string, Subnet> unplaced;   // Subnets of it that hold no block, by key
-    std::map<Address, std::string> child_at;  // the children within its range, by first address
-    std::set<std::string> blocked;            // the children that others' blocks are in the way of
-    std::map<std::string, Cidr> resting;      // Subnets in their grace period, by key; see Rest
-    async::TimePoint changed{};               // when its figures last changed
+    std::optional<PoolRules> rules;          // none when the spec is not valid
+    std::optional<PoolProblem> problem;      // none when it gives out blocks
+    std::unique_ptr<Allocator> space;        // while the spec is not valid as it was before
+    std::set<std::string> children;          // keys of pools that name it their parent
+    std::map<std::string, Subnet> unplaced;  // Subnets of it that hold no block, by key
+    std::map<std::string, Cidr> resting;     // Subnets in their grace period, by key; see Rest
+    async::TimePoint changed{};              // when its figures last changed
+
+    // What follows is the Space's own.
+    std::optional<Cidr> indexed;  // its range, valid or not, among those of the namespace
+    bool placed = true;           // its range is its own in its parent; so without one
+    struct Place {
+      std::string parent;
+      Cidr block;
+    };
+    std::optional<Place> kept;  // the kChild hold: its range, or an earlier one
+    std::size_t abroad = 0;     // its blocks that are held in other pools
+    std::string rival;          // the key of a pool that it must not give out blocks beside
+    bool had_blocks = false;
   };
 
   struct Callbacks {
@@ -65,12 +89,14 @@ class Space {
 
   Space(async::Executor& executor, Callbacks callbacks);
 
-  // Everything anew, from what the API server has. Nothing is called back. O(n log n).
+  // Everything anew, from what the API server has. Nothing is called back. O((n + k) log n) for all
+  // pools together.
   void Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets);
 
-  // Facts. O(log n) for a Subnet; for a pool O(pools of its namespace), and when its range or its
-  // exclusions have changed O(its holds). A Subnet that goes costs as much as a pool for each child
-  // of its pool that waits for room.
+  // Facts. O(log n) for a Subnet. For a pool O(L log P + k), and for each pool below it the same
+  // when its parent is another one; when its range or its exclusions have changed O(n) on top. A
+  // Subnet that goes costs as much as a pool for each child of its pool that waited for the block.
+  // As long as a pool's range cannot be placed its blocks cost O(L log P + k) each.
   void PutPool(const Pool& pool);
   // What Assign gave out of it stays held for a pool of the name that may come.
   void RemovePool(const std::string& key);
@@ -87,6 +113,21 @@ class Space {
 
   const PoolState* Find(const std::string& pool) const;
   const std::map<std::string, PoolState>& pools() const { return pools_; }
+  // The pools of a namespace whose ranges, valid or not, overlap the block. O(L log P + found).
+  std::vector<const PoolState*> Overlapping(std::string_view ns, const Cidr& block) const;
+  // The blocks that pools of the namespace hold and have held in others, where they overlap the
+  // block: those outside their pool's range, and those of pools that are not placed. As above.
+  struct Stray {
+    Cidr block;
+    const PoolState* pool;
+  };
+  std::vector<Stray> Strays(std::string_view ns, const Cidr& block) const;
+  // Whether one pool is above another. O(depth log P).
+  bool IsAncestor(const std::string& ancestor, const std::string& key) const;
+  // Whether a hold of the parent keeps a range from becoming the child's: any that is not for this
+  // very child. Reservations and other pools' blocks do not. O(log n).
+  bool IsInTheWay(const Hold& hold, const PoolState& parent, const Pool& child,
+                  const Cidr& range) const;
   // Whether anything depends on the pool: Subnets, children, blocks given out a moment ago.
   bool InUse(const std::string& pool) const;
 
@@ -138,39 +179,80 @@ class Space {
     bool reservation = false;
   };
 
-  PoolState* Mutable(const std::string& pool);
-  PoolState* ParentOf(const std::string& key, const PoolState& state);
-  void SetRules(const std::string& key, PoolState& state);
-  void HoldPending(const std::string& key, PoolState& state);
-  void Join(const std::string& key, const PoolState& state);
-  void Leave(const std::string& key, const PoolState& state);
-  void AdoptChildren(const std::string& key, PoolState& state);
-  void Evaluate(std::string_view ns);
-  void Reconsider(const std::string& key, PoolState& state);
-  bool Judge(const std::string& key, PoolState& state);
-  std::optional<PoolProblem> ProblemOf(const std::string& key, const PoolState& state) const;
-  std::optional<PoolProblem> ParentProblem(const std::string& key, const PoolState& state,
-                                           const Cidr& range) const;
-  bool IsAncestor(const std::string& ancestor, const std::string& key) const;
+  // The pools of a namespace by address.
+  struct Neighbourhood {
+    BlockIndex<PoolState> ranges;
+    BlockIndex<PoolState> abroad;  // their blocks that are held in others
+  };
 
-  bool Place(const std::string& pool, PoolState& state, const Subnet& subnet);
-  bool Evict(PoolState& state, const Cidr& block);
-  void PlaceWaiting(const std::string& pool, PoolState& state);
-  void PlaceChild(PoolState& parent, const std::string& child);
-  void PlaceChildren(PoolState& parent, const Cidr& within);
+  PoolState* Mutable(const std::string& pool);
+  PoolState* ParentOf(const PoolState& state);
+  Neighbourhood& Around(const PoolState& state) { return neighbourhoods_[state.pool.id.ns]; }
+
   using Bindings = std::unordered_multimap<std::uint64_t, Binding>;
   std::pair<Bindings::iterator, Bindings::iterator> BindingsOf(const std::string& pool,
                                                                std::string_view cluster);
+  static std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster);
+
+  // Facts (space.cc).
+  void SetRules(PoolState& state);
+  void HoldPending(PoolState& state);
+  void Index(PoolState& state);
+  void Join(PoolState& state);
+  void Part(PoolState& state);
+  void Adopt(PoolState& state);
+  void Rename(PoolState& state, const std::string& uid);
+  void Fit(PoolState& state);
   void Bind(const std::string& pool, std::string_view cluster, const Binding& binding);
   void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);
+  // A block of the pool is held that was free.
+  void Took(PoolState& state, const Cidr& block);
+  // A block of the pool is free that was held, unless somebody waited who has a right to it.
   void Freed(const std::string& pool, PoolState& state, const Cidr& block);
   void Changed(const std::string& pool, PoolState& state);
+
+  // Places (space_placing.cc).
+  bool Place(PoolState& state, const Subnet& subnet);
+  void PlaceWaiting(PoolState& state, bool promised_only);
+  void Replace(PoolState& state, const std::vector<Hold>& holds, const Cidr& block, Use use,
+               Owner owner);
+  bool Evict(PoolState& state, const Cidr& block);
+  bool Yields(const Hold& hold) const;
+  bool GivenTo(const Pool& child, const std::string& parent, const Hold& hold) const;
+  PoolState* ChildAt(const PoolState& parent, const Hold& hold);
+  bool PlaceInParent(PoolState& child);
+  void Forget(PoolState& child, const PoolState::Place& place);
+  void Settle(PoolState& child);
+  void SettleChildren(PoolState& parent, const Cidr& within);
+
+  // Blocks that are held in other pools (space_foreign.cc).
+  bool IsAbroad(const PoolState& state, const Hold& hold) const;
+  bool MustHold(const PoolState& state, const PoolState& owner, const Cidr& block) const;
+  bool HoldFor(const PoolState& state, PoolState& other, const Cidr& block);
+  void HoldAbroad(PoolState& state, const Hold& hold);
+  void HoldAllAbroad(PoolState& state);
+  void Withdraw(PoolState& state, PoolState& from, const Cidr& block);
+  void WithdrawAll(PoolState& state, const Cidr& block);
+  void HoldForeign(PoolState& state, const Cidr& within);
+  void HoldForeignAnew(PoolState& state);
+
+  // Problems (space_judging.cc).
+  std::optional<PoolProblem> ProblemOf(const PoolState& state) const;
+  std::optional<PoolProblem> ParentProblem(const PoolState& state, const Cidr& range) const;
+  bool Judge(PoolState& state);
+  void Reconsider(PoolState& state);
+  bool Beats(const PoolState& rival, const PoolState& state) const;
+  void FindRival(PoolState& state);
+  void Recheck(PoolState& state, const PoolState& other);
+  void RecheckAround(PoolState& state, const std::optional<Cidr>& range);
+  void CountBlocks(PoolState& state);
+  std::vector<PoolState*> Below(PoolState& state);
+  void Relate(PoolState& state);
 
   std::expected<PoolState*, Denial> Giving(const std::string& pool);
   std::optional<Denial> ClusterDenial(const std::string& pool, const Wish& wish) const;
   static std::optional<Cidr> ExactOf(const PoolState& state, const Wish& wish);
-  bool HeldByChild(const std::string& pool, const PoolState& state, const Cidr& block,
-                   const std::string& name) const;
+  PoolState* HeldByChild(const PoolState& state, const Cidr& block, const std::string& cluster);
   std::expected<Cidr, Denial> Take(const std::string& pool, PoolState& state, const Wish& wish);
   std::optional<Cidr> Yielding(const std::string& pool, const PoolState& state,
                                const Wish& wish) const;
@@ -181,12 +263,15 @@ class Space {
 
   async::Executor& executor_;
   const Callbacks callbacks_;
-  std::map<std::string, PoolState> pools_;                         // by key
+  std::map<std::string, PoolState> pools_;                            // by key
+  std::map<std::string, Neighbourhood, std::less<>> neighbourhoods_;  // by namespace
+  std::map<std::string, std::set<std::string>> orphans_;  // by a parent that does not exist
   std::map<std::string, std::map<std::string, Subnet>> homeless_;  // by pool: it does not exist
   Bindings bindings_;                                              // by pool and cluster
   std::unordered_map<Owner, Pending> pending_;
   std::map<std::string, std::set<Owner>> reserving_;  // tokens of reservations, by pool
   std::size_t reservations_ = 0;
+  bool quiet_ = false;  // nothing is called back
 };
 
 }  // namespace berth::ipam

@@ -85,33 +85,10 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
   }
 }
 
-// Whether the child pool holds the block that the claim of its block asks for. That claim has the
-// child's name for its clusterID, or, if plexaubnet made it, the uid of the SubnetPoolClaim.
-bool Space::HeldByChild(const std::string& pool, const PoolState& state, const Cidr& block,
-                        const std::string& cluster) const {
-  const auto hold = state.space->At(block);
-  if (!hold || hold->use != Use::kChild) return false;
-  const auto holds = [&](const PoolState* child) {
-    return child && hold->owner == Fingerprint(child->pool.id.uid) &&
-           (child->pool.id.name == cluster ||
-            (!cluster.empty() && child->pool.owner_uid == cluster));
-  };
-  const auto at = state.child_at.find(block.First());
-  return holds(Find(KeyBeside(pool, cluster))) ||
-         (at != state.child_at.end() && holds(Find(at->second)));
-}
-
 // True if every hold in the block is a reservation.
 bool Space::OnlyReserved(const PoolState& state, const Cidr& block) const {
-  const auto first = state.space->Overlapping(block);
-  if (!first) return true;
   bool only = true;
-  state.space->ForEach(first->block.First(), [&](const Hold& hold) {
-    if (!hold.block.Overlaps(block)) return hold.block.First() <= block.Last();
-    const auto pending = pending_.find(hold.owner);
-    only = hold.use == Use::kReserved && pending != pending_.end() && pending->second.reservation;
-    return only;
-  });
+  state.space->ForEachOverlapping(block, [&](const Hold& hold) { return only = Yields(hold); });
   return only;
 }
 
@@ -182,13 +159,17 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
     const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
                            : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
     // The child pool that it is for holds it already.
-    const bool child = !taken && HeldByChild(pool, state, *exact, wish.cluster);
-    if (child) state.space->Change(*exact, Use::kReserved, wish.owner);
+    PoolState* child = taken ? nullptr : HeldByChild(state, *exact, wish.cluster);
+    if (child) {
+      state.space->Change(*exact, Use::kReserved, wish.owner);
+      child->kept.reset();
+    }
     if (!taken && !child) return explain(taken.error());
   }
   pending_.insert_or_assign(
       wish.owner,
       Pending{.pool = pool, .block = *block, .cluster = wish.cluster, .reservation = false});
+  Took(state, *block);
   Changed(pool, state);
   return *block;
 }
@@ -275,7 +256,7 @@ void Space::Abandon(Owner owner) {
   Forget(found);
   Unbind(pending.pool, pending.cluster, 0, owner);
   PoolState* state = Mutable(pending.pool);
-  if (!state || !state->space) return;
+  if (!state) return;
   const auto hold = state->space->At(pending.block);
   if (!hold || hold->use != Use::kReserved || hold->owner != owner) return;
   state->space->Release(pending.block);
@@ -329,12 +310,14 @@ std::optional<async::TimePoint> Space::Expire() {
   for (const auto& [pool, tokens] : reserving_) pools.push_back(pool);
   for (const std::string& key : pools) {
     PoolState* state = Mutable(key);
-    if (!state || !state->space) continue;
+    if (!state) continue;
     std::vector<Hold> ended;
     state->space->Expire(executor_.Now(), [&](const Hold& hold) { ended.push_back(hold); });
     for (const Hold& hold : ended) {
       if (const auto found = pending_.find(hold.owner); found != pending_.end()) Forget(found);
-      PlaceChildren(*state, hold.block);
+      WithdrawAll(*state, hold.block);
+      HoldForeign(*state, hold.block);
+      SettleChildren(*state, hold.block);
     }
     if (!ended.empty()) Freed(key, *state, ended.front().block);
     const auto due = state->space->NextExpiry();

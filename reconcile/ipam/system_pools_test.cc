@@ -95,5 +95,105 @@ TEST_F(SystemTest, AChildPoolGivesOutOnceWhatWasInItsWayIsGone) {
   EXPECT_EQ(Status("subnets", "b")["phase"], "Allocated");
 }
 
+// The edits of the tests below go past admission: no webhook is called here.
+
+TEST_F(SystemTest, AChildPoolThatCannotGrowKeepsItsBlocks) {
+  Pool("site", "10.0.0.0/16");
+  Pool("child", "10.0.0.0/24", R"(,"parentRef":"site")");
+  Claim("in-child", "child", 25);
+  ASSERT_EQ(Allocated("in-child"), "10.0.0.0/25");
+  Claim("first", "site", 24);
+  ASSERT_EQ(Allocated("first"), "10.0.1.0/24");
+  Merge("subnetpools", "child", R"({"spec":{"cidr":"10.0.0.0/23"}})");
+  Claim("second", "site", 24);
+  EXPECT_EQ(Allocated("second"), "10.0.2.0/24");
+  EXPECT_EQ(
+      PoolStatus("child")["conditions"][0]["message"],
+      "10.0.0.0/23 is not free in its parent site: 10.0.1.0/24 a Subnet has, and not for this "
+      "pool; 10.0.0.0/24 stays held for it");
+  // What was held for it before is not written down anywhere; its Subnets are.
+  Boot();
+  Claim("third", "site", 25);
+  EXPECT_EQ(Allocated("third"), "10.0.0.128/25");
+  Claim("waits", "child", 25);
+  EXPECT_EQ(Reason("subnetclaims", "waits"), "PoolNotReady");
+  for (const char* claim : {"first", "third"}) Delete("subnetclaims", claim);
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("waits"), "10.0.0.128/25");
+  EXPECT_EQ(Reason("subnetpools", "child"), "Ready");
+}
+
+TEST_F(SystemTest, AnEditThatDoesNotMoveAChildPoolReleasesNothing) {
+  Pool("p", "10.0.0.0/28");
+  Pool("child", "10.0.0.0/30", R"(,"parentRef":"p")");
+  Create("Subnet", "late", R"("poolRef":"p","cidr":"10.0.0.0/30","clusterID":"late")");
+  ASSERT_EQ(Status("subnets", "late")["phase"], "Failed");
+  Merge("subnetpools", "child", R"({"spec":{"defaultBlockSize":31}})");
+  EXPECT_EQ(Status("subnets", "late")["phase"], "Failed");
+  EXPECT_EQ(Reason("subnetpools", "child"), "Ready");
+  Boot();
+  EXPECT_EQ(Status("subnets", "late")["phase"], "Failed");
+}
+
+TEST_F(SystemTest, AChildPoolOnAClaimsBlockGivesNothingOut) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  ASSERT_EQ(Allocated("c"), "10.0.0.0/24");
+  Pool("child", "10.0.0.0/24", R"(,"parentRef":"p")");
+  Claim("d", "child", 25);
+  EXPECT_EQ(Reason("subnetclaims", "d"), "PoolNotReady");
+  EXPECT_EQ(Reason("subnetpools", "child"), "PoolOverlap");
+  Boot();
+  EXPECT_EQ(Reason("subnetclaims", "d"), "PoolNotReady");
+  Delete("subnetclaims", "c");
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("d"), "10.0.0.0/25");
+}
+
+TEST_F(SystemTest, BlocksOutsideAShrunkPoolAreNotGivenOutByAnother) {
+  Pool("shrunk", "10.0.0.0/24");
+  Claim("low", "shrunk", 25);
+  Claim("high", "shrunk", 26);
+  ASSERT_EQ(Allocated("high"), "10.0.0.128/26");
+  Merge("subnetpools", "shrunk", R"({"spec":{"cidr":"10.0.0.0/25"}})");
+  Pool("other", "10.0.0.128/25");
+  Claim("half", "other", 26);
+  EXPECT_EQ(Allocated("half"), "10.0.0.192/26");
+  Claim("waits", "other", 26);
+  EXPECT_EQ(Reason("subnetclaims", "waits"), "PoolExhausted");
+  Delete("subnetclaims", "high");
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("waits"), "10.0.0.128/26");
+}
+
+TEST_F(SystemTest, ABlockInOneOfTwoOverlappingPoolsStopsBoth) {
+  Pool("old", "10.0.0.0/24");
+  executor_.Advance(2s);
+  Pool("young", "10.0.0.0/16");
+  Create("Subnet", "s", R"("poolRef":"young","cidr":"10.0.0.0/25","clusterID":"s")");
+  ASSERT_EQ(Status("subnets", "s")["phase"], "Allocated");
+  Claim("a", "old", 25);
+  EXPECT_EQ(Reason("subnetclaims", "a"), "PoolNotReady");
+  Delete("subnets", "s");
+  EXPECT_EQ(Allocated("a"), "10.0.0.0/25");
+}
+
+TEST_F(SystemTest, APreAllocationThatIsMovedWakesItsClaim) {
+  Pool("p", "10.0.0.0/25", R"(,"preAllocations":{"a":"10.0.0.0/25"})");
+  Claim("b", "p", 25);
+  ASSERT_EQ(Phase("b"), "Error");
+  Merge("subnetpools", "p", R"({"spec":{"preAllocations":{"a":null,"b":"10.0.0.0/25"}}})");
+  EXPECT_EQ(Allocated("b"), "10.0.0.0/25");
+}
+
+TEST_F(SystemTest, ASubnetOfAnyNameIsListedWithItsCluster) {
+  Pool("p", "10.0.0.0/24");
+  Create("Subnet", "mine", R"("poolRef":"p","cidr":"10.0.0.0/28","clusterID":"east")");
+  // The generated name of a block that another one has.
+  Create("Subnet", "p-10-0-0-0-28", R"("poolRef":"p","cidr":"10.0.0.16/28","clusterID":"west")");
+  EXPECT_EQ(PoolStatus("p")["allocatedCIDRs"].to_string(),
+            R"({"10.0.0.0/28":"east","10.0.0.16/28":"west"})");
+}
+
 }  // namespace
 }  // namespace berth::ipam

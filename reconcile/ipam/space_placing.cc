@@ -1,0 +1,227 @@
+// Which block is whose: Subnets in their pools, child pools in their parents.
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <utility>
+
+#include "log/format.h"
+#include "reconcile/ipam/space.h"
+#include "reconcile/ipam/turn.h"
+
+namespace berth::ipam {
+namespace {
+
+// Whether a block of the parent that a cluster has is for the child: the child was made for a
+// SubnetPoolClaim, and so was the block, under the child's name (plexaubnet: under the claim's
+// uid).
+bool IsFor(const Pool& child, std::string_view cluster) {
+  if (child.owner_uid.empty()) return false;
+  return cluster == child.id.name || cluster == child.owner_uid;
+}
+
+bool Same(const Space::PoolState::Place& one, const Space::PoolState::Place& other) {
+  return one.parent == other.parent && one.block == other.block;
+}
+
+}  // namespace
+
+// What exists goes before what is only reserved.
+bool Space::Yields(const Hold& hold) const {
+  if (hold.use != Use::kReserved) return false;
+  const auto pending = pending_.find(hold.owner);
+  return pending != pending_.end() && pending->second.reservation;
+}
+
+bool Space::GivenTo(const Pool& child, const std::string& parent, const Hold& hold) const {
+  if (child.owner_uid.empty()) return false;
+  return std::ranges::any_of(std::array{&child.id.name, &child.owner_uid}, [&](const auto* name) {
+    const auto [begin, end] = bindings_.equal_range(ClusterKey(parent, *name));
+    return std::any_of(begin, end, [&](const auto& entry) {
+      const Binding& binding = entry.second;
+      return binding.block == hold.block &&
+             hold.owner == (binding.subnet != 0 ? binding.subnet : binding.claim);
+    });
+  });
+}
+
+bool Space::IsInTheWay(const Hold& hold, const PoolState& parent, const Pool& child,
+                       const Cidr& range) const {
+  if (hold.use == Use::kForeign || Yields(hold)) return false;
+  if (hold.use == Use::kChild) return hold.owner != Fingerprint(child.id.uid);
+  return hold.block != range || !GivenTo(child, parent.key, hold);
+}
+
+// The child that a hold of the parent is for.
+Space::PoolState* Space::ChildAt(const PoolState& parent, const Hold& hold) {
+  if (hold.use != Use::kChild) return nullptr;
+  for (const auto& entry : Around(parent).ranges.Overlapping(hold.block)) {
+    const Pool& child = entry.value->pool;
+    if (child.parent == parent.pool.id.name && hold.owner == Fingerprint(child.id.uid)) {
+      return entry.value;
+    }
+  }
+  return nullptr;
+}
+
+Space::PoolState* Space::HeldByChild(const PoolState& state, const Cidr& block,
+                                     const std::string& cluster) {
+  const auto hold = state.space->At(block);
+  PoolState* child = hold ? ChildAt(state, *hold) : nullptr;
+  return child && IsFor(child->pool, cluster) ? child : nullptr;
+}
+
+// True when the block is the Subnet's.
+bool Space::Place(PoolState& state, const Subnet& subnet) {
+  if (!subnet.cidr) return false;
+  const Cidr& block = *subnet.cidr;
+  const Owner owner = Fingerprint(subnet.id.uid);
+  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
+  const auto hold = state.space->At(block);
+  if (hold && hold->use == Use::kSubnet) return hold->owner == owner;
+  const bool claimed = hold && hold->use == Use::kReserved && claim != 0 && hold->owner == claim;
+  // Who was told that a block is theirs, or is about to be, keeps it, even when the range was moved
+  // away under them.
+  const bool told = subnet.phase == SubnetPhase::kAllocated || claimed;
+  if (!told && !state.space->rules().range.Contains(block)) return false;
+  const bool promised = TurnOf(subnet) <= Turn::kMade;
+  if (!promised && !claimed && !state.placed) return false;
+  PoolState* child = hold ? HeldByChild(state, block, subnet.cluster) : nullptr;
+  if (claimed || child) {
+    state.space->Change(block, Use::kSubnet, owner);
+    if (child) child->kept.reset();
+  } else {
+    std::vector<Hold> yielding;
+    bool free = true;
+    state.space->ForEachOverlapping(block, [&](const Hold& other) {
+      free = Yields(other) || (promised && other.use == Use::kForeign);
+      yielding.push_back(other);
+      return free;
+    });
+    if (!free) return false;
+    Replace(state, yielding, block, Use::kSubnet, owner);
+  }
+  if (const auto assigned = pending_.find(claim); assigned != pending_.end() &&
+                                                  assigned->second.pool == state.key &&
+                                                  assigned->second.block == block) {
+    Unbind(state.key, assigned->second.cluster, 0, claim);
+    pending_.erase(assigned);
+  }
+  Bind(state.key, subnet.cluster, {owner, claim, block});
+  Changed(state.key, state);
+  return true;
+}
+
+// Holds a block instead of all that is there.
+void Space::Replace(PoolState& state, const std::vector<Hold>& holds, const Cidr& block, Use use,
+                    Owner owner) {
+  for (const Hold& hold : holds) {
+    if (Yields(hold)) Forget(pending_.find(hold.owner));
+    state.space->Release(hold.block);
+  }
+  const bool recorded = state.space->Record(block, use, owner).has_value();
+  assert(recorded);
+  for (const Hold& hold : holds) {
+    if (hold.use != Use::kForeign) WithdrawAll(state, hold.block);
+  }
+  Took(state, block);
+  for (const Hold& hold : holds) {
+    if (!block.Contains(hold.block)) Freed(state.key, state, hold.block);
+  }
+}
+
+// Ends the reservations in a block. False when something else is there.
+bool Space::Evict(PoolState& state, const Cidr& block) {
+  std::vector<Hold> reserved;
+  if (!OnlyReserved(state, block)) return false;
+  state.space->ForEachOverlapping(block, [&](const Hold& hold) {
+    reserved.push_back(hold);
+    return true;
+  });
+  for (const Hold& hold : reserved) {
+    Forget(pending_.find(hold.owner));
+    state.space->Release(hold.block);
+    WithdrawAll(state, hold.block);
+    HoldForeign(state, hold.block);
+  }
+  return true;
+}
+
+void Space::PlaceWaiting(PoolState& state, bool promised_only) {
+  std::vector<std::pair<Turn, std::string>> waiting;
+  for (const auto& [key, subnet] : state.unplaced) {
+    const Turn turn = TurnOf(subnet);
+    if (!promised_only || turn <= Turn::kMade) waiting.emplace_back(turn, key);
+  }
+  std::ranges::sort(waiting);
+  for (const auto& [turn, key] : waiting) {
+    const auto found = state.unplaced.find(key);
+    if (found == state.unplaced.end() || !Place(state, found->second)) continue;
+    state.unplaced.erase(key);
+    if (!quiet_) callbacks_.on_placement(key);
+  }
+}
+
+// True when the child's range is its own in its parent. Until it is, the parent keeps what it held
+// for the child before.
+bool Space::PlaceInParent(PoolState& child) {
+  PoolState* parent = ParentOf(child);
+  if (!parent || !parent->rules || !child.rules) return false;
+  const Cidr range = child.rules->range;
+  if (!parent->rules->range.Contains(range)) return false;
+  std::vector<Hold> holds;
+  bool free = true;
+  parent->space->ForEachOverlapping(range, [&](const Hold& hold) {
+    free = !IsInTheWay(hold, *parent, child.pool, range);
+    holds.push_back(hold);
+    return free;
+  });
+  if (!free) return false;
+  const PoolState::Place place{parent->key, range};
+  const auto before = child.kept;
+  const bool stands = holds.size() == 1 && holds.front().block == range &&
+                      holds.front().use != Use::kForeign && !Yields(holds.front());
+  if (!stands) {
+    Replace(*parent, holds, range, Use::kChild, Fingerprint(child.pool.id.uid));
+    Changed(parent->key, *parent);
+  }
+  child.kept.reset();
+  if (!stands || holds.front().use == Use::kChild) child.kept = place;
+  if (before && !Same(*before, place)) Forget(child, *before);
+  return true;
+}
+
+// Gives back what a parent held for the child.
+void Space::Forget(PoolState& child, const PoolState::Place& place) {
+  PoolState* parent = Mutable(place.parent);
+  if (!parent) return;
+  const auto hold = parent->space->At(place.block);
+  if (!hold || hold->use != Use::kChild || hold->owner != Fingerprint(child.pool.id.uid)) return;
+  parent->space->Release(place.block);
+  Freed(parent->key, *parent, place.block);
+}
+
+void Space::Settle(PoolState& child) {
+  const bool root = child.pool.parent.empty();
+  if (root && child.kept) {
+    const PoolState::Place place = *std::exchange(child.kept, std::nullopt);
+    Forget(child, place);
+  }
+  const bool placed = root || PlaceInParent(child);
+  if (placed != child.placed) {
+    child.placed = placed;
+    HoldAllAbroad(child);
+    if (placed) PlaceWaiting(child, false);
+  }
+  Reconsider(child);
+}
+
+void Space::SettleChildren(PoolState& parent, const Cidr& within) {
+  if (parent.children.empty()) return;
+  for (const auto& entry : Around(parent).ranges.Overlapping(within)) {
+    if (entry.value != &parent && entry.value->pool.parent == parent.pool.id.name) {
+      Settle(*entry.value);
+    }
+  }
+}
+
+}  // namespace berth::ipam

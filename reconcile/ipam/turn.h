@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "reconcile/ipam/objects.h"
+
+namespace berth::ipam {
+
+// Whose turn it is where Subnets overlap that hold no block yet.
+enum class Turn : std::uint8_t {
+  kTold,    // that the block is theirs
+  kMade,    // for a claim, of a block that was free, and the claim may have been
+            // told
+  kFailed,  // a claim's, that was told it has no block
+  kOther,   // a user's
+};
+
+inline Turn TurnOf(const Subnet& subnet) {
+  if (subnet.phase == SubnetPhase::kAllocated) return Turn::kTold;
+  if (subnet.claim_uid.empty()) return Turn::kOther;
+  return subnet.phase == SubnetPhase::kFailed ? Turn::kFailed : Turn::kMade;
+}
+
+}  // namespace berth::ipam
