@@ -182,11 +182,15 @@ bool ClaimReconciler::TakesBack(const Claim& claim, Owner owner) {
   const auto wish = WishOf(claim, owner);
   if (!wish) return false;
   const auto resting = context_.space.RestingFor(claim.PoolKey(), *wish);
-  return resting && end_rest_(*resting);
+  return resting && end_rest_(*resting, claim.id.Key());
 }
 
 void ClaimReconciler::Arrived(const Claim& claim) {
-  if (claim.stamp.empty() || claim.Bound() || claim.id.deleting != 0) return;
+  if (!claim.stamp.empty()) TakeNow(claim);
+}
+
+void ClaimReconciler::TakeNow(const Claim& claim) {
+  if (claim.Bound() || claim.id.deleting != 0) return;
   // What cannot be had is told when its turn comes.
   std::ignore = Choose(claim, Fingerprint(claim.id.uid));
 }

@@ -15,15 +15,17 @@ namespace berth::ipam {
 class ClaimReconciler {
  public:
   // `on_made` is told of a Subnet that was made before the watch is. `end_rest` ends the grace
-  // period of a Subnet, by key; false when that was asked before.
-  ClaimReconciler(Context& context, std::function<void(const Subnet&)> on_made,
-                  std::function<bool(const std::string&)> end_rest)
+  // period of a Subnet for a claim, both by key; false when that was asked before.
+  using EndRest = std::function<bool(const std::string& subnet, const std::string& claim)>;
+  ClaimReconciler(Context& context, std::function<void(const Subnet&)> on_made, EndRest end_rest)
       : context_(context), on_made_(std::move(on_made)), end_rest_(std::move(end_rest)) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
   // A claim has arrived: what was reserved for it is its own from now on, however long the queue.
   void Arrived(const Claim& claim);
+  // The block that the claim had asked for back is free: nobody comes in between.
+  void TakeNow(const Claim& claim);
   // It is gone: what was held for it and never asked for is free.
   void Left(const Claim& claim);
   // Something is being made of the claim's block: as long as that may be under way the block stays
@@ -71,7 +73,7 @@ class ClaimReconciler {
 
   Context& context_;
   const std::function<void(const Subnet&)> on_made_;
-  const std::function<bool(const std::string&)> end_rest_;
+  const EndRest end_rest_;
   std::map<std::string, std::map<Owner, Attempt>> attempts_;  // by the claim's key
   Refusals refusals_;
 };

@@ -29,13 +29,16 @@ std::string ParentReason(const Claim& block) {
   return "Pending";
 }
 
-// Made for this claim: as its owner reference says, or, where there is none, the claim's status.
-bool IsChild(const Pool& pool, const PoolClaim& claim) {
-  if (!pool.owner_uid.empty()) return pool.owner_uid == claim.id.uid;
-  return pool.id.name == claim.bound_pool && pool.parent == claim.parent;
+// Pools and SubnetClaims: made for this claim, and to go with it.
+template <typename T>
+bool IsFor(const T& object, const PoolClaim& claim) {
+  return object.owner_uid == claim.id.uid;
 }
 
-bool IsFor(const Claim& block, const PoolClaim& claim) { return block.owner_uid == claim.id.uid; }
+// The status alone says so: the owner reference is lost, or somebody wrote the status.
+bool IsToldOf(const Pool& pool, const PoolClaim& claim) {
+  return pool.owner_uid.empty() && pool.id.name == claim.bound_pool && pool.parent == claim.parent;
+}
 
 kube::Error ForeignObject(std::string_view kind, std::string_view name) {
   return {kube::ErrorClass::kTerminal,
@@ -48,19 +51,19 @@ kube::Error ForeignObject(std::string_view kind, std::string_view name) {
 }  // namespace
 
 // The child pool. Another one would be made of another block, and leave the users of the first
-// behind; so the status goes before everything else.
+// behind: of several that the claim owns the one of its status counts, and without any the status
+// alone is believed.
 const Pool* PoolClaimReconciler::ChildOf(const PoolClaim& claim) const {
   const auto& pools = context_.caches.pools;
-  if (const Pool* bound = pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
-      bound && IsChild(*bound, claim)) {
-    return bound;
-  }
+  const Pool* bound = pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
+  if (bound && IsFor(*bound, claim)) return bound;
   const Pool* child = nullptr;
   pools.ForEachIn(context_.caches.pools_by_owner, claim.id.uid,
                   [&](const std::string&, const Pool& pool) {
                     if (pool.id.ns != claim.id.ns) return;
                     if (!child || (child->id.deleting != 0 && pool.id.deleting == 0)) child = &pool;
                   });
+  if (!child && bound && IsToldOf(*bound, claim)) return bound;
   return child;
 }
 
@@ -271,7 +274,7 @@ async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, Claim block) {
   if (!made) co_return std::unexpected(made.error());
   const auto pool = kube::Decode<Pool>(*made);
   if (!pool) co_return std::unexpected(pool.error());
-  if (!IsChild(*pool, claim)) co_return std::unexpected(ForeignObject("SubnetPool", name));
+  if (!IsFor(*pool, claim)) co_return std::unexpected(ForeignObject("SubnetPool", name));
   co_return Step();
 }
 
@@ -351,7 +354,7 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
   const auto object = document.Parse(*read);
   if (!object) co_return std::unexpected(object.error());
   const auto made_for = [&] {
-    if (resource == &kPools) return IsChild(Pool::From(*object).value_or(Pool()), claim);
+    if (resource == &kPools) return IsFor(Pool::From(*object).value_or(Pool()), claim);
     return IsFor(Claim::From(*object).value_or(Claim()), claim);
   };
   if (!made_for()) co_return true;

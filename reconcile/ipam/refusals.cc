@@ -49,7 +49,7 @@ const Refusals::Refusal& Refusals::Note(const Identity& id, std::string message,
 }
 
 std::string ExplainRefusal(std::string_view kind, std::string_view name, const kube::Error& error) {
-  return Format("{} {} cannot be created: {}; {}; tried again every 30 s", kind, name,
+  return Format("{} {} cannot be created: {}; {}; Berth tries again within 30 s", kind, name,
                 log::Prefix(error.message, kMostOfMessage), Advice(error));
 }
 

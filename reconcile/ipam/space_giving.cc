@@ -58,12 +58,13 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
   switch (refusal) {
     case Refusal::kExhausted: {
       const auto largest = state.space->LargestFree();
-      const bool reserved = reserving_.contains(state.pool.id.Key());
-      return {"PoolExhausted", Format("pool {} is exhausted: it has no free /{}; {}", name,
-                                      wish.size.value_or(rules.default_block),
-                                      largest ? Format("its largest free block is a /{}", *largest)
-                                      : reserved ? "all of it is in use or reserved"
-                                                 : "all of it is in use")};
+      const std::string none_free = Format(
+          "all of it is in use{}{}", reserving_.contains(state.pool.id.Key()) ? " or reserved" : "",
+          state.resting.empty() ? "" : " or rests after its release");
+      return {"PoolExhausted",
+              Format("pool {} is exhausted: it has no free /{}; {}", name,
+                     wish.size.value_or(rules.default_block),
+                     largest ? Format("its largest free block is a /{}", *largest) : none_free)};
     }
     case Refusal::kSize:
       return {"InvalidRequest",
@@ -77,10 +78,15 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
       return {"RequestedCIDRTaken", Format("{} is excluded in pool {}", block, name)};
     default: {
       const auto other = exact ? state.space->Overlapping(*exact) : std::nullopt;
-      return {"RequestedCIDRTaken",
-              Format("{} is not free in pool {}: {} is {}", block, name,
-                     other ? other->block.ToString() : "a part of it",
-                     other && OnlyReserved(state, other->block) ? "reserved" : "in use")};
+      const auto is = [&](const Cidr& held) {
+        if (OnlyReserved(state, held)) return "is reserved";
+        const bool rests = std::ranges::any_of(
+            state.resting, [&](const auto& resting) { return resting.second == held; });
+        return rests ? "rests after its release" : "is in use";
+      };
+      return {"RequestedCIDRTaken", Format("{} is not free in pool {}: {} {}", block, name,
+                                           other ? other->block.ToString() : "a part of it",
+                                           other ? is(other->block) : "is in use")};
     }
   }
 }

@@ -30,6 +30,11 @@ void SubnetReconciler::Seen(const Subnet& subnet) {
   if (found != unseen_.end() && found->second.subnet.id.uid == subnet.id.uid) unseen_.erase(found);
 }
 
+const std::string* SubnetReconciler::WantedFor(const std::string& key) const {
+  const auto found = wanted_.find(key);
+  return found == wanted_.end() ? nullptr : &found->second;
+}
+
 std::vector<const Subnet*> SubnetReconciler::UnseenOf(const std::string& pool) const {
   std::vector<const Subnet*> subnets;
   for (const auto& [key, unseen] : unseen_) {

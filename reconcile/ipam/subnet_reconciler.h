@@ -1,7 +1,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,9 +19,13 @@ class SubnetReconciler {
   // A Subnet that was made just now and that the watch has yet to bring: should it be gone again
   // before the watch tells of it, nobody else would notice. When to look for it.
   async::Duration Made(const Subnet& subnet);
-  // The grace period of this one ends now: the cluster that it was of wants its block back. False
+  // The grace period of this one ends now: its cluster wants the block back, for this claim. False
   // when that was said before. The key is to be queued.
-  bool EndRest(const std::string& key) { return wanted_.insert(key).second; }
+  bool EndRest(const std::string& key, const std::string& claim) {
+    return wanted_.emplace(key, claim).second;
+  }
+  // The key of the claim that waits for the end of a Subnet; none for most.
+  const std::string* WantedFor(const std::string& key) const;
   // The watch has told of this one.
   void Seen(const Subnet& subnet);
   // Those of a pool that it has yet to bring. O(all of those).
@@ -40,8 +43,8 @@ class SubnetReconciler {
     Subnet subnet;
     async::TimePoint due;
   };
-  std::map<std::string, Unseen> unseen_;  // by key
-  std::set<std::string> wanted_;          // those of EndRest, until they are gone
+  std::map<std::string, Unseen> unseen_;       // by key
+  std::map<std::string, std::string> wanted_;  // those of EndRest, until they are gone
 };
 
 }  // namespace berth::ipam

@@ -6,6 +6,7 @@
 namespace berth::ipam {
 namespace {
 
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -76,9 +77,19 @@ TEST_F(GraceTest, ARecreatedClaimGetsItsRestingBlockBackWhenNothingElseIsFree) {
 TEST_F(GraceTest, ARestingBlockIsNotForOtherClusters) {
   Pool("p", "10.0.0.0/26", kMonth);
   Released("c", "p", 26);
-  Claim("other", "p", 26);
+  Claim("another", "p", 26);
+  Create("SubnetClaim", "exact", R"("poolRef":"p","clusterID":"x","requestedCIDR":"10.0.0.0/26")");
   executor_.Advance(1min);
-  EXPECT_EQ(Reason("subnetclaims", "other"), "PoolExhausted");
+  EXPECT_EQ(Reason("subnetclaims", "another"), "PoolExhausted");
+  const auto message = [&](const std::string& claim) {
+    return Status("subnetclaims", claim)["message"].as<std::string>();
+  };
+  EXPECT_THAT(message("another"), HasSubstr("in use or rests after its release"));
+  EXPECT_THAT(message("exact"), HasSubstr("10.0.0.0/26 rests after its release"));
+  // Nor when its own takes it back before them.
+  Claim("c", "p", 26);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+  EXPECT_EQ(Reason("subnetclaims", "another"), "PoolExhausted");
 }
 
 TEST_F(GraceTest, ARestingBlockIsKnownAsSuchAfterARestart) {

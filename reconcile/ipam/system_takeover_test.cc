@@ -70,6 +70,32 @@ TEST_F(TakeoverTest, APoolClaimWithoutStatusIsBoundToThePoolThatItOwns) {
   EXPECT_THAT(List("subnetpools"), SizeIs(2));
 }
 
+TEST_F(TakeoverTest, APoolThatSomebodyWroteIntoTheStatusIsNotTheChild) {
+  Leave();
+  Pool("mine", "10.0.64.0/24", R"(,"parentRef":"world")");
+  Tell("subnetpoolclaims", "finance", R"({"boundPoolName":"mine"})");
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Status("subnetpoolclaims", "finance")["boundPoolName"], "finance-bvd2g");
+}
+
+TEST_F(TakeoverTest, APoolWithoutItsOwnerReferenceIsKeptAndNotDeletedWithTheClaim) {
+  Leave();
+  Merge("subnetpools", "finance-bvd2g", R"({"metadata":{"ownerReferences":null}})");
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Status("subnetpoolclaims", "finance")["boundPoolName"], "finance-bvd2g");
+  EXPECT_THAT(List("subnetpools"), SizeIs(2));
+  Delete("subnetpoolclaims", "finance");
+  executor_.Advance(1min);
+  EXPECT_THAT(List("subnetpoolclaims"), SizeIs(0));
+  EXPECT_EQ(Allocated("user"), "10.0.16.0/24");
+  Claim("other", "world", 20);
+  EXPECT_EQ(Allocated("other"), "10.0.0.0/20");
+  Claim("second", "world", 20);
+  EXPECT_EQ(Allocated("second"), "10.0.32.0/20") << "the pool still has its range";
+}
+
 TEST_F(TakeoverTest, ABlocksSubnetThatIsDeletedUnderAnAdoptedPoolComesBack) {
   Leave();
   Boot();

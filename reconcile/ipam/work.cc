@@ -30,8 +30,8 @@ Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Tra
             }
             context.space.PutSubnet(made);
           },
-          [this](const std::string& resting) {
-            const bool news = subnet.EndRest(resting);
+          [this](const std::string& resting, const std::string& for_claim) {
+            const bool news = subnet.EndRest(resting, for_claim);
             if (news) subnets.Add(resting);
             return news;
           }),
