@@ -23,7 +23,10 @@ programs() {
   local status=0
   # Downloads do not go to the simulated cloud.
   programs=$(unset SSL_CERT_FILE; "$root/e2e/sdk/build" "$1" | tail -n 1; exit "${PIPESTATUS[0]}") || status=$?
-  if [ "$status" = 77 ]; then skip "the SDKs for $1 cannot be had here"; fi
+  if [ "$status" = 77 ]; then
+    printf '# SKIPPED: the SDKs for %s cannot be had here\n' "$1" >&3
+    skip "the SDKs for $1 cannot be had here"
+  fi
   [ "$status" = 0 ]
 }
 
