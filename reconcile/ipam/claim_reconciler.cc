@@ -34,6 +34,8 @@ async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
   const Claim* cached = context_.caches.latest_claims.Get(key);
   const Owner owner = cached ? Fingerprint(cached->id.uid) : 0;
   Claim claim = cached ? *cached : Claim{};
+  // A refusal may have been answered after the claim was gone.
+  if (!cached) refusals_.Forget(key);
   const auto settled = co_await Settle(key, owner);
   if (!settled || !cached) co_return settled;
   if (claim.id.deleting != 0) {
@@ -337,7 +339,11 @@ std::optional<async::TimePoint> ClaimReconciler::Keep(const Claim& claim, const 
 }
 
 void ClaimReconciler::Release(const Claim& claim, std::optional<async::TimePoint> earlier) {
-  Answered(claim.id.Key(), Fingerprint(claim.id.uid), earlier);
+  const std::string key = claim.id.Key();
+  Answered(key, Fingerprint(claim.id.uid), earlier);
+  // The claim may have left meanwhile: its block was kept for this answer alone.
+  const Claim* present = context_.caches.latest_claims.Get(key);
+  if (!present || present->id.uid != claim.id.uid) Left(claim);
 }
 
 bool ClaimReconciler::MayReturn(const Subnet& subnet) const {

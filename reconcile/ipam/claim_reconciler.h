@@ -38,6 +38,8 @@ class ClaimReconciler {
   // Whether a Subnet that is gone was asked for a second time, without an answer yet, and may be
   // made again at any moment; or its block is kept.
   bool MayReturn(const Subnet& subnet) const;
+  // Entries of all its tables, as of the other reconcilers: 0 when there are no objects.
+  std::size_t Remembered() const { return attempts_.size() + refusals_.size(); }
 
  private:
   // A Subnet that was asked for without an answer, once or several times.

@@ -240,9 +240,9 @@ std::vector<std::string> SubnetNames(const std::string& key, const Space::PoolSt
   return names;
 }
 
-std::vector<std::string> ChildNames(const Space::PoolState& state) {
+std::vector<std::string> ChildNames(const std::vector<std::string>& children) {
   std::vector<std::string> names;
-  for (const std::string& child : state.children) {
+  for (const std::string& child : children) {
     if (names.size() == kMostNamed) break;
     names.emplace_back(SplitKey(child).second);
   }
@@ -279,7 +279,8 @@ std::optional<std::string> Users(const Pool& pool, const Knowledge& known, Count
   const std::size_t resting = counting == Counting::kLasting ? state->resting.size() : 0;
   add(held(Use::kSubnet) + state->unplaced.size() - resting, "Subnet",
       [&] { return SubnetNames(key, *state, known); });
-  add(state->children.size(), "child pool", [&] { return ChildNames(*state); });
+  const auto children = known.space->Dependants(*state);
+  add(children.size(), "child pool", [&] { return ChildNames(children); });
   if (counting == Counting::kReservedAndRestingToo)
     add(held(Use::kReserved), "reservation", [] { return std::vector<std::string>(); });
   return text.empty() ? std::nullopt : std::optional(std::move(text));

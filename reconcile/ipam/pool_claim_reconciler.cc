@@ -102,7 +102,10 @@ async::Task<Outcome> PoolClaimReconciler::Reconcile(std::string key) {
   const PoolClaim* cached = context_.caches.latest_pool_claims.Get(key);
   if (!cached) {
     refusals_.Forget(key);
-    co_return runtime::Requeue{};
+    // A claim that was removed by force leaves what it had asked for.
+    const auto now = context_.executor.Now();
+    std::erase_if(settled_, [&](const auto& asked) { return asked.second <= now; });
+    co_return runtime::Requeue{.after = settled_.empty() ? async::Duration() : kSettled};
   }
   PoolClaim claim = *cached;
   if (claim.id.deleting != 0) co_return co_await End(std::move(claim));

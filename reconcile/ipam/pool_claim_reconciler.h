@@ -28,6 +28,8 @@ class PoolClaimReconciler {
   // Something of it was refused and is not tried again yet.
   bool BacksOff(const PoolClaim& claim) const;
 
+  std::size_t Remembered() const { return refusals_.size() + settled_.size(); }
+
  private:
   async::Task<Outcome> Bind(PoolClaim claim);
   async::Task<Outcome> BindTo(PoolClaim claim, Claim block);

@@ -20,11 +20,11 @@ std::size_t SubnetsIn(const Space::PoolState& state) {
   return state.space ? state.space->Count(Use::kSubnet) : 0;
 }
 
-std::string WhoUses(const Space::PoolState& state) {
+std::string WhoUses(const Space& space, const Space::PoolState& state) {
   const std::size_t subnets = SubnetsIn(state) + state.unplaced.size();
   if (subnets > 0) return Format("it waits for {} Subnets of the pool to go", subnets);
-  if (!state.children.empty()) {
-    return Format("it waits for child pool {} to go", SplitKey(*state.children.begin()).second);
+  if (const auto children = space.Dependants(state); !children.empty()) {
+    return Format("it waits for child pool {} to go", SplitKey(children.front()).second);
   }
   return "it waits for an allocation under way";
 }
@@ -208,7 +208,7 @@ Json PoolReconciler::ConditionsOf(const Space::PoolState& state, const Json& bef
     ready.status = kube::ConditionStatus::kFalse;
     ready.reason = state.problem->reason;
     ready.message = state.problem->message;
-    if (ready.reason == "Deleting") ready.message += "; " + WhoUses(state);
+    if (ready.reason == "Deleting") ready.message += "; " + WhoUses(context_.space, state);
   }
   kube::SetCondition(conditions, ready, now);
   const bool known = std::ranges::any_of(conditions.array_range(), [](const Json& condition) {

@@ -31,6 +31,8 @@ class PoolReconciler {
 
   async::Task<Outcome> Reconcile(std::string key);
 
+  std::size_t Remembered() const { return untold_.size() + told_.size(); }
+
  private:
   async::Duration Wait(const Space::PoolState& state, const std::string& key) const;
   async::Task<Outcome> Update(std::string key);

@@ -29,6 +29,7 @@ class Refusals {
   // One more refusal, in the words of `message`.
   const Refusal& Note(const Identity& id, std::string message, async::TimePoint now);
   void Forget(const std::string& key) { refusals_.erase(key); }
+  std::size_t size() const { return refusals_.size(); }
 
  private:
   std::unordered_map<std::string, Refusal> refusals_;  // by the object's key

@@ -21,6 +21,10 @@ std::optional<Cidr> RangeOf(const Pool& pool) {
 Space::Space(async::Executor& executor, Callbacks callbacks)
     : executor_(executor), callbacks_(std::move(callbacks)) {}
 
+std::uint64_t Space::ClaimKey(const std::string& pool, Owner claim) {
+  return Fingerprint(Format("{}\n{}", pool, claim));
+}
+
 std::uint64_t Space::ClusterKey(const std::string& pool, std::string_view cluster) {
   return Fingerprint(std::string(pool).append(1, '\n').append(cluster));
 }
@@ -43,8 +47,22 @@ Space::PoolState* Space::ParentOf(const PoolState& state) {
 bool Space::InUse(const std::string& pool) const {
   const PoolState* state = Find(pool);
   if (!state) return false;
-  if (!state->children.empty() || !state->unplaced.empty()) return true;
+  if (!state->unplaced.empty() || !Dependants(*state).empty()) return true;
   return state->space->Count(Use::kSubnet) + state->space->Count(Use::kReserved) > 0;
+}
+
+std::size_t Space::Remembered() const {
+  return pools_.size() + neighbourhoods_.size() + orphans_.size() + homeless_.size() +
+         bindings_.size() + cluster_of_claim_.size() + pending_.size() + reserving_.size() +
+         reservations_;
+}
+
+std::vector<std::string> Space::Dependants(const PoolState& state) const {
+  std::vector<std::string> children(state.children.begin(), state.children.end());
+  if (IsAncestor(state.key, state.key)) {
+    std::erase_if(children, [&](const std::string& child) { return IsAncestor(child, state.key); });
+  }
+  return children;
 }
 
 void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets) {
@@ -54,6 +72,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   orphans_.clear();
   homeless_.clear();
   bindings_.clear();
+  cluster_of_claim_.clear();
   pending_.clear();
   reserving_.clear();
   reservations_ = 0;
@@ -311,6 +330,8 @@ void Space::PutSubnet(const Subnet& subnet) {
 void Space::Bind(const std::string& pool, std::string_view cluster, const Binding& binding) {
   Unbind(pool, cluster, binding.subnet, binding.claim);  // left from a pool of the same name
   bindings_.emplace(ClusterKey(pool, cluster), binding);
+  if (binding.claim != 0)
+    cluster_of_claim_.insert_or_assign(ClaimKey(pool, binding.claim), ClusterKey(pool, cluster));
 }
 
 std::pair<Space::Bindings::iterator, Space::Bindings::iterator> Space::BindingsOf(
@@ -323,25 +344,53 @@ void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subn
   for (auto entry = begin; entry != end; ++entry) {
     if (entry->second.subnet == subnet && entry->second.claim == claim) {
       bindings_.erase(entry);
-      return;
+      break;
     }
   }
+  const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
+  if (known == cluster_of_claim_.end()) return;
+  const auto [first, last] = bindings_.equal_range(known->second);
+  if (std::none_of(first, last, [&](const auto& entry) { return entry.second.claim == claim; }))
+    cluster_of_claim_.erase(known);
 }
 
 const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view cluster,
                                        Owner claim) const {
   const PoolState* state = Find(pool);
   if (!state) return nullptr;
+  const auto holds = [&](const Binding& binding) {
+    const auto hold = state->space->At(binding.block);
+    return hold && hold->owner == (binding.subnet != 0 ? binding.subnet : binding.claim);
+  };
+  // The claim's own, whatever clusterID it had when it got it.
+  if (const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
+      known != cluster_of_claim_.end()) {
+    const auto [begin, end] = bindings_.equal_range(known->second);
+    for (auto entry = begin; entry != end; ++entry) {
+      if (entry->second.claim == claim && holds(entry->second)) return &entry->second;
+    }
+  }
   const auto [begin, end] = bindings_.equal_range(ClusterKey(pool, cluster));
   const Binding* other = nullptr;
   for (auto entry = begin; entry != end; ++entry) {
     const Binding& binding = entry->second;
-    const auto hold = state->space->At(binding.block);
-    if (!hold || hold->owner != (binding.subnet != 0 ? binding.subnet : binding.claim)) continue;
-    if (binding.claim == claim) return &binding;
-    if (!other || other->resting) other = &binding;
+    if (holds(binding) && (!other || other->resting)) other = &binding;
   }
   return other;
+}
+
+void Space::RebindSubnet(const Subnet& before, const Subnet& now) {
+  PoolState* state = Mutable(now.PoolKey());
+  if (!state || !now.cidr) return PutSubnet(now);
+  const auto hold = state->space->At(*now.cidr);
+  const Owner owner = Fingerprint(now.id.uid);
+  if (!hold || hold->use != Use::kSubnet || hold->owner != owner) return PutSubnet(now);
+  const auto claim_of = [](const Subnet& subnet) {
+    return subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
+  };
+  Unbind(state->key, before.cluster, owner, claim_of(before));
+  Bind(state->key, now.cluster, {owner, claim_of(now), *now.cidr});
+  Changed(state->key, *state);
 }
 
 void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {

@@ -101,6 +101,8 @@ class Space {
   // What Assign gave out of it stays held for a pool of the name that may come.
   void RemovePool(const std::string& key);
   void PutSubnet(const Subnet& subnet);
+  // Its clusterID or its claim is another one; its block stays its own.
+  void RebindSubnet(const Subnet& before, const Subnet& now);
   // With `may_return` its block stays held for its claim, as after Assign: the Subnet may come
   // again.
   void RemoveSubnet(const Subnet& subnet, bool may_return = false);
@@ -130,6 +132,12 @@ class Space {
                   const Cidr& range) const;
   // Whether anything depends on the pool: Subnets, children, blocks given out a moment ago.
   bool InUse(const std::string& pool) const;
+  // The children that a pool cannot go before: all but those that are above it, too, in a circle
+  // that admission did not see.
+  std::vector<std::string> Dependants(const PoolState& state) const;
+
+  // Entries of all its tables: 0 when there is nothing to remember.
+  std::size_t Remembered() const;
 
   // What a Subnet's status should say: the block is its own, or why not.
   struct Placement {
@@ -192,6 +200,7 @@ class Space {
   using Bindings = std::unordered_multimap<std::uint64_t, Binding>;
   std::pair<Bindings::iterator, Bindings::iterator> BindingsOf(const std::string& pool,
                                                                std::string_view cluster);
+  static std::uint64_t ClaimKey(const std::string& pool, Owner claim);
   static std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster);
 
   // Facts (space.cc).
@@ -268,6 +277,9 @@ class Space {
   std::map<std::string, std::set<std::string>> orphans_;  // by a parent that does not exist
   std::map<std::string, std::map<std::string, Subnet>> homeless_;  // by pool: it does not exist
   Bindings bindings_;                                              // by pool and cluster
+  // By pool and claim: the cluster that the claim's binding is of, which may not be its present
+  // one.
+  std::unordered_map<std::uint64_t, std::uint64_t> cluster_of_claim_;
   std::unordered_map<Owner, Pending> pending_;
   std::map<std::string, std::set<Owner>> reserving_;  // tokens of reservations, by pool
   std::size_t reservations_ = 0;

@@ -31,6 +31,8 @@ class SubnetReconciler {
   // Those of a pool that it has yet to bring. O(all of those).
   std::vector<const Subnet*> UnseenOf(const std::string& pool) const;
 
+  std::size_t Remembered() const { return unseen_.size() + wanted_.size(); }
+
  private:
   async::Task<Outcome> LookFor(std::string key, Subnet made);
   async::Duration RestOf(const Subnet& subnet) const;

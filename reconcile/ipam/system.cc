@@ -171,12 +171,15 @@ void System::Parts::ListenToSubnets() {
                                     const Subnet& now) {
              if (!built) return;
              seen(key, now);
-             const bool another = before.id.uid != now.id.uid || before.pool != now.pool ||
-                                  before.cidr != now.cidr || before.cluster != now.cluster ||
-                                  before.claim_uid != now.claim_uid;
-             if (another) {
+             const bool moved =
+                 before.id.uid != now.id.uid || before.pool != now.pool || before.cidr != now.cidr;
+             const bool another =
+                 moved || before.cluster != now.cluster || before.claim_uid != now.claim_uid;
+             if (moved) {
                space.RemoveSubnet(before);
                space.PutSubnet(now);
+             } else if (another) {
+               space.RebindSubnet(before, now);
              }
              if (IsGivenBack(caches, now)) space.Rest(now);
              if (!another) return;
@@ -424,6 +427,15 @@ void System::Parts::CountClaims() {
   for (const auto& [phase, count] : phases) {
     metrics->CountClaims(phase.empty() ? "Pending" : phase, static_cast<double>(count));
   }
+}
+
+std::size_t System::Remembered() const {
+  const Work* work = parts_->work.get();
+  const std::size_t while_leading = work ? work->claim.Remembered() + work->pool.Remembered() +
+                                               work->pool_claim.Remembered() +
+                                               work->subnet.Remembered()
+                                         : 0;
+  return parts_->space.Remembered() + while_leading;
 }
 
 std::vector<const runtime::Controller*> System::controllers() const {

@@ -55,6 +55,9 @@ class System {
   // Pools whose figures have changed since the last call, for who shows them.
   std::vector<std::string> TakeDirty();
 
+  // Entries of all tables beside the caches: 0 when there are no objects.
+  std::size_t Remembered() const;
+
   // The controllers while leading, none otherwise.
   std::vector<const runtime::Controller*> controllers() const;
 

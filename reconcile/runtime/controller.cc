@@ -125,9 +125,10 @@ ReconcileResult Controller::Fail(WorkQueue::Item item, const kube::Error& error)
   ++counts_.failed;
   if (error.error_class == kube::ErrorClass::kTerminal) {
     ++counts_.terminal;
-    log::Error("reconcile failed; not tried again before the object changes",
+    log::Write(item.failures() == 0 ? log::Level::kError : log::Level::kDebug,
+               "reconcile refused; tried again in a minute, or when the object changes",
                {{"controller", name()}, {"key", item.key()}, {"error", error.message}});
-    queue_.Forget(item);
+    queue_.AddRateLimited(item, executor_.Now(), kRetryTerminal);
     return ReconcileResult::kTerminalError;
   }
   // A conflict is how concurrent writers find out about each other: nothing to be told of.

@@ -33,14 +33,16 @@ struct ControllerStats {
 };
 
 // Calls a reconcile for every key that is added, one at a time for each key, and again until it
-// succeeds. What happens after a failure depends on its class: kTerminal is logged and left until
-// the key's next event or resync, all others come again after the work queue's back-off, and not
-// before the error's retry_after, of which at most kLongestRetryAfter counts.
+// succeeds. After a failure it comes again after the work queue's back-off, and not before the
+// error's retry_after, of which at most kLongestRetryAfter counts. After a kTerminal failure, a
+// permission that is missing for example, it comes again after kRetryTerminal, or at the key's next
+// event; only the first of them in a row is logged.
 // Woken by adds and by the time of the next delayed key; an idle controller costs nothing. On the
 // executor's thread only.
 class Controller {
  public:
   static constexpr Duration kLongestRetryAfter = std::chrono::minutes(5);
+  static constexpr Duration kRetryTerminal = std::chrono::minutes(1);
 
   // A coroutine, destroyed where it waits when its deadline passes or the controller stops. Its key
   // is a copy of its own.

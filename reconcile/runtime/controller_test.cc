@@ -197,14 +197,15 @@ TEST_F(ControllerTest, WhoIsToldToWaitWaitsAtLeastThatLong) {
   EXPECT_EQ(UntilBegun(4), Controller::kLongestRetryAfter);
 }
 
-TEST_F(ControllerTest, ATerminalErrorIsNotTriedAgainBeforeTheNextEvent) {
+// A permission that was missing may be given without an event of the object.
+TEST_F(ControllerTest, ATerminalErrorIsTriedAgainAfterAMinuteOrAtTheNextEvent) {
   Add("a");
   End("a", Failure(ErrorClass::kTerminal));
-  executor_.Advance(24h);
-  EXPECT_THAT(work_.begun, ElementsAre("a"));
+  EXPECT_EQ(UntilBegun(2), Controller::kRetryTerminal);
   EXPECT_EQ(controller_->Stats().terminal, 1U);
+  End("a", Failure(ErrorClass::kTerminal));
   Add("a");
-  EXPECT_THAT(work_.begun, ElementsAre("a", "a"));
+  EXPECT_THAT(work_.begun, ElementsAre("a", "a", "a"));
 }
 
 TEST_F(ControllerTest, AnEventDuringAFailureIsServedAtOnce) {
