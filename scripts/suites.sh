@@ -63,7 +63,7 @@ suites_of_modules() {
     suite "$module" "$root/build/release/$module/${module}_test" --gtest_brief=0
   done
   suite simulate-toy "$root/build/release/simulate/simulate" toy --seeds 2000
-  suite simulate-ipam "$root/build/release/simulate/simulate" ipam --seeds 2000
+  suite simulate-ipam "$root/build/release/simulate/simulate" ipam --seeds 2000 --coverage
   suite simulate-eip "$root/build/release/simulate/simulate" eip --seeds 1000
   suite simulate-leadership "$root/build/release/simulate/simulate" leadership --seeds 1500
   suite layering-check "$root/scripts/check-layering-test"

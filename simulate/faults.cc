@@ -19,6 +19,7 @@ constexpr Kind kKinds[] = {
     {"lost-answer", &Faults::lost_answer, 0.2},
     {"slow", &Faults::slow, 0.2},
     {"interference", &Faults::interference, 0.2},
+    {"forbidden", &Faults::forbidden, 1},
     {"cut", &Faults::cut, 0.1},
     {"stale", &Faults::stale, 0.1},
     {"repeated", &Faults::repeated, 0.2},

@@ -15,6 +15,7 @@ struct Faults {
   double lost_answer = 0;   // carried out; the caller times out
   double slow = 0;          // takes seconds, to arrive or to be carried out
   double interference = 0;  // somebody else writes the object just before
+  double forbidden = 0;     // above 0: quotas, policies and permissions refuse, for a while each
   // Watches.
   double cut = 0;        // the stream breaks, and what was on its way is gone
   double stale = 0;      // the stream stands still for a while: the cache is old

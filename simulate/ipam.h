@@ -1,22 +1,22 @@
 #pragma once
 
-#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "json/json.h"
-#include "reconcile/ipam/cidr.h"
 #include "simulate/scenario.h"
+#include "simulate/users.h"
+#include "simulate/webhook_front.h"
 
 namespace berth::simulate {
 
-// Subnet IPAM with all its reconcilers, two replicas of which one leads, and users who make, change
-// and delete all four kinds. What must hold: after every write, no two Subnets that Berth made
-// share an address, unless one is the block that the other's pool is made of. In the end every
-// claim is Bound, or in Error for a reason that is true; figures are exact; nothing is left of what
-// is gone.
+// Subnet IPAM with all its reconcilers and webhooks, two replicas of which one leads, and users who
+// do everything with all four kinds, in two namespaces. What must hold: no Subnet is made for a
+// claim that shares an address with another claim's, unless one is the block that the other's pool
+// is made of. In the end every claim is Bound, or in Error for a reason that is true; figures are
+// exact; nothing is left of what is gone, neither in the API server nor in memory.
 class Ipam : public Scenario {
  public:
   Ipam();
@@ -29,23 +29,17 @@ class Ipam : public Scenario {
   std::optional<std::string> Check(World& world, const std::string& writer,
                                    const kube::Request& request) override;
   std::optional<std::string> Unsettled(World& world) override;
+  std::vector<std::string> Refusable() const override;
+  bool DeleteAll(World& world) override;
+  std::optional<std::string> Left(World& world) override;
+  const Coverage* coverage() const override { return users_ ? &users_->coverage() : nullptr; }
 
  private:
   class Replica;
-  struct Picture;
 
-  void Act(World& world);
-  void MakePool(World& world);
-  void ChangePool(World& world);
-  void MakeClaim(World& world);
-  void MakePoolClaim(World& world);
-  void MakeSubnet(World& world);
-  void Drop(World& world);
-  void Admit(World& world, const std::string& review,
-             const std::function<void(kube::Result<std::string>)>& answer);
-
-  std::map<std::string, Replica*> running_;  // by the process' name
-  int last_ = 0;
+  std::set<const Replica*> running_;
+  std::unique_ptr<Users> users_;
+  std::unique_ptr<WebhookFront> front_;
 };
 
 }  // namespace berth::simulate

@@ -15,6 +15,7 @@ class Leadership : public Scenario {
   explicit Leadership(bool fenced) : fenced_(fenced) {}
 
   int replicas() const override { return 3; }
+  bool writes_are_bounded() const override { return false; }
   void Adjust(Faults& faults, Dice& random) override;
   void SetUp(World& world) override;
   std::unique_ptr<Program> Boot(World& world, Process& process,

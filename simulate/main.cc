@@ -37,6 +37,14 @@ void PrintVariants(const Simulation& simulation, const Report& report) {
   }
 }
 
+// False when users left something out.
+bool PrintCoverage(const Coverage& coverage) {
+  std::printf("%s", coverage.Table().c_str());
+  const auto gaps = coverage.Gaps();
+  for (const std::string& gap : gaps) std::printf("not covered: %s\n", gap.c_str());
+  return gaps.empty();
+}
+
 std::string Help() {
   std::string text = "Simulations:\n";
   for (const Simulation& simulation : Simulations()) {
@@ -54,6 +62,7 @@ int main(int argc, char** argv) {
   RunOptions options;
   std::uint64_t seed = 0;
   std::uint64_t shown = 10;
+  app.add_option("--show", shown, "violations to print")->capture_default_str();
   options.jobs = std::max(1U, std::thread::hardware_concurrency());
   app.add_option("simulation", name)->required();
   std::string kubeconfig;
@@ -63,6 +72,10 @@ int main(int argc, char** argv) {
   app.add_option("--seeds", options.seeds, "how many runs")->capture_default_str();
   auto* one = app.add_option("--seed", seed, "one run, with everything that happens printed");
   app.add_option("--first", options.first, "the first seed")->capture_default_str();
+  bool coverage = false;
+  app.add_flag(
+      "--coverage", coverage,
+      "print how often users tried each action on each field; fail when one was not tried");
   app.add_option("--jobs", options.jobs, "runs at a time")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
 
@@ -88,6 +101,7 @@ int main(int argc, char** argv) {
   });
   PrintVariants(*simulation, report);
   std::printf("%lu crashes, pauses and partitions\n", report.disruptions);
+  const bool covered = !coverage || PrintCoverage(report.coverage);
   std::printf("%lu seeds, %zu violations\n", options.seeds, report.violations.size());
-  return report.violations.empty() ? 0 : 1;
+  return report.violations.empty() && covered ? 0 : 1;
 }

@@ -24,10 +24,16 @@ async::Handle Process::RunAt(async::TimePoint when, async::Work work) {
   return async::Handle([this, id] { pending_.erase(id); });
 }
 
+bool Process::RunIfIdle(async::Work& work) {
+  if (!running() || paused()) return false;
+  work();
+  return true;
+}
+
 void Process::Turn(std::uint64_t id) {
   if (!pending_.contains(id)) return;
   before_turn_(*this);
-  if (paused_until_ > scheduler_.Now()) {
+  if (paused()) {
     scheduler_.At(paused_until_, [this, id] { Turn(id); });
     return;
   }

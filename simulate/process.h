@@ -35,9 +35,11 @@ class Process : public async::Executor {
   void Post(async::Work work) override;
   async::Handle RunAt(async::TimePoint when, async::Work work) override;
   std::uint64_t Random() override { return random_.Next(); }
+  bool RunIfIdle(async::Work& work) override;
 
   const std::string& name() const { return name_; }
   bool running() const { return program_ != nullptr; }
+  bool paused() const { return paused_until_ > scheduler_.Now(); }
   // The incarnation: one more after each crash.
   int life() const { return life_; }
 

@@ -69,6 +69,7 @@ Report RunSeeds(const Simulation& simulation, const RunOptions& options,
         auto wrong = world.Run();
         const std::lock_guard lock(mutex);
         report.disruptions += world.disruptions();
+        if (const Coverage* coverage = scenario->coverage()) report.coverage.Merge(*coverage);
         if (!wrong) continue;
         report.violations.push_back({variant.name, seed, std::move(*wrong)});
         on_found(report.violations.back());

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "simulate/coverage.h"
 #include "simulate/scenario.h"
 
 namespace berth::simulate {
@@ -39,6 +40,7 @@ struct Report {
   };
   std::vector<Found> violations;  // by seed
   std::uint64_t disruptions = 0;  // crashes, pauses and partitions, in all
+  Coverage coverage;              // of what users did; empty where they don't count it
 };
 
 // Runs all seeds; `on_found` is called for each violation as it is found, from any thread, one at a

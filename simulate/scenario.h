@@ -3,8 +3,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kube/transport.h"
+#include "simulate/coverage.h"
 #include "simulate/faults.h"
 #include "simulate/process.h"
 
@@ -31,6 +33,17 @@ class Scenario {
                                            const kube::Request& request) = 0;
   // Once everything works again: what is not yet as it must be, if anything is.
   virtual std::optional<std::string> Unsettled(World& world) = 0;
+
+  // Whether its replicas write no more than a controller that backs off.
+  virtual bool writes_are_bounded() const { return true; }
+  // Plurals of what quotas, policies and permissions may refuse to write.
+  virtual std::vector<std::string> Refusable() const { return {}; }
+  // After that: users delete everything. False when the scenario has no such end.
+  virtual bool DeleteAll(World&) { return false; }
+  // What is left then: in the API server, or in a replica's memory.
+  virtual std::optional<std::string> Left(World&) { return std::nullopt; }
+  // What its users did, if it counts that.
+  virtual const Coverage* coverage() const { return nullptr; }
 };
 
 }  // namespace berth::simulate

@@ -38,14 +38,17 @@ std::optional<std::string> World::Run() {
     Boot(replica);
   }
   RunBackground();
+  if (const auto plurals = scenario_.Refusable(); faults_.forbidden > 0 && !plurals.empty()) {
+    refusals_.Draw(random_, scheduler_.Now(), options_.chaos, plurals);
+  }
   const auto end = scheduler_.Now() + options_.chaos;
   while (!violation_ && scheduler_.Step(end)) {
   }
-  if (!violation_) {
-    Heal();
-    return Settle();
-  }
-  return violation_;
+  if (violation_) return violation_;
+  Heal();
+  if (auto unsettled = Settle(&Scenario::Unsettled)) return unsettled;
+  if (!scenario_.DeleteAll(*this)) return std::nullopt;
+  return Settle(&Scenario::Left);
 }
 
 void World::Boot(Replica& replica) {
@@ -98,6 +101,8 @@ void World::RunBackground() {
 void World::Heal() {
   Trace("{}", "all is well from now on");
   faults_ = {};
+  refusals_.End();
+  healed_ = scheduler_.Now();
   for (Replica& replica : replicas_) {
     replica.partitioned_until = {};
     Boot(replica);
@@ -105,7 +110,7 @@ void World::Heal() {
 }
 
 // Runs until the state is as it must be, and stays so for a while.
-std::optional<std::string> World::Settle() {
+std::optional<std::string> World::Settle(Judge judge) {
   const auto give_up = scheduler_.Now() + options_.patience;
   std::optional<std::string> unsettled = "never looked at";
   int calm = 0;
@@ -114,7 +119,7 @@ std::optional<std::string> World::Settle() {
     while (!violation_ && scheduler_.Step(until)) {
     }
     if (violation_) return violation_;
-    unsettled = scenario_.Unsettled(*this);
+    unsettled = (scenario_.*judge)(*this);
     calm = unsettled ? 0 : calm + 1;
   }
   if (unsettled) return "does not settle: " + *unsettled;
@@ -123,15 +128,45 @@ std::optional<std::string> World::Settle() {
 
 void World::Handle(const kube::Request& request, const std::string& writer,
                    std::function<void(kube::Response)> done) {
+  const bool by_user = writer == "user";
+  if (auto refusal = refusals_.Refuse(request, by_user, scheduler_.Now())) {
+    Watched(writer, request, WriteWatch::Effect::kFailed);
+    return done(std::move(*refusal));
+  }
   const auto before = server_->version();
+  const std::string outer = std::exchange(writer_, writer);
   server_->Handle(
       request, [this, request, writer, before, done = std::move(done)](kube::Response response) {
-        if (server_->version() != before) {
+        const bool changed = server_->version() != before;
+        if (changed) {
           Trace("{} wrote: {} {} {}", writer, Name(request.method), request.path, request.body);
+          CheckLease(request);
           Checked(writer, request);
         }
+        using enum WriteWatch::Effect;
+        Watched(writer, request, changed ? kChange : response.code < 300 ? kNothing : kFailed);
         done(std::move(response));
       });
+  writer_ = outer;
+}
+
+void World::Watched(const std::string& writer, const kube::Request& request,
+                    WriteWatch::Effect effect) {
+  if (writer == "user" || violation_ || !scenario_.writes_are_bounded()) return;
+  if (auto wrong = write_watch_.Saw(writer, request, effect, scheduler_.Now()))
+    Violate(std::move(*wrong));
+}
+
+// Once everything works, no leader loses its lease.
+void World::CheckLease(const kube::Request& request) {
+  constexpr auto kUntilSettled = 2min;
+  if (!request.path.contains("/leases/") || healed_ == async::TimePoint()) return;
+  const auto lease = Json::Parse(request.body);
+  if (!lease) return;
+  const std::string holder = (*lease)["spec"].get_value_or<std::string>("holderIdentity", "");
+  const std::string before = std::exchange(holders_[request.path], holder);
+  if (before.empty() || before == holder || scheduler_.Now() < healed_ + kUntilSettled) return;
+  Violate(Format("the lease went from {} to {} although everything worked", before, holder));
 }
 
 void World::Checked(const std::string& writer, const kube::Request& request) {

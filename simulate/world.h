@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,8 +14,10 @@
 #include "simulate/faults.h"
 #include "simulate/network.h"
 #include "simulate/process.h"
+#include "simulate/refusals.h"
 #include "simulate/scenario.h"
 #include "simulate/scheduler.h"
+#include "simulate/write_watch.h"
 
 namespace berth::simulate {
 
@@ -41,6 +44,8 @@ class World {
   const Faults& faults() const { return faults_; }
   kube::memory::Server& server() { return *server_; }
   async::Duration chaos() const { return options_.chaos; }
+  // By whom the request is that is being carried out: see Scenario::Check.
+  const std::string& writer() const { return writer_; }
 
   // A user's request, carried out at once. The answer's body as JSON; null when it has none.
   struct Answer {
@@ -81,8 +86,11 @@ class World {
   void BeforeTurn(Replica& replica);
   void RunBackground();
   void Heal();
+  void Watched(const std::string& writer, const kube::Request& request, WriteWatch::Effect effect);
+  void CheckLease(const kube::Request& request);
   void Checked(const std::string& writer, const kube::Request& request);
-  std::optional<std::string> Settle();
+  using Judge = std::optional<std::string> (Scenario::*)(World&);
+  std::optional<std::string> Settle(Judge judge);
   void Print(const std::string& line) const;
 
   const Options options_;
@@ -92,6 +100,11 @@ class World {
   Faults faults_;
   std::unique_ptr<kube::memory::Server> server_;
   std::vector<Replica> replicas_;
+  Refusals refusals_;
+  WriteWatch write_watch_;
+  std::string writer_;
+  async::TimePoint healed_{};
+  std::map<std::string, std::string> holders_;  // of leases, by path
   std::optional<std::string> violation_;
   std::uint64_t touches_ = 0;
   std::uint64_t disruptions_ = 0;

@@ -1,0 +1,345 @@
+#include "simulate/ipam_picture.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "log/format.h"
+#include "reconcile/ipam/objects.h"
+#include "simulate/world.h"
+
+namespace berth::simulate {
+namespace {
+
+using ipam::Cidr;
+
+std::string Text(const Json& object, std::string_view member) {
+  return object.get_value_or<std::string>(member, "");
+}
+
+Json Part(const Json& object, std::string_view member) {
+  return object.get_value_or<Json>(member, Json::Object());
+}
+
+std::string NameOf(const Json& object) { return Text(object["metadata"], "name"); }
+std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
+bool Deleting(const Json& object) { return object["metadata"].contains("deletionTimestamp"); }
+
+ipam::Identity IdentityOf(const Json& object) {
+  ipam::Identity id;
+  id.name = NameOf(object);
+  id.uid = UidOf(object);
+  return id;
+}
+
+// A user may name a claim in a Subnet of his own; that does not make it the claim's.
+bool MadeByBerth(const Json& subnet) {
+  return Text(Part(subnet["metadata"], "labels"), "plexaubnet.io/ipam") == "true";
+}
+
+std::string ParentOf(const Json& pool) {
+  const std::string parent = Text(Part(pool, "spec"), "parentRef");
+  if (!parent.empty()) return parent;
+  return Text(Part(pool["metadata"], "labels"), ipam::kParentLabel);
+}
+
+// How many blocks of a size the naive way finds free.
+std::int64_t CountFree(const Cidr& range, int prefix,
+                       const std::function<bool(const Cidr&)>& used) {
+  if (prefix < range.prefix() || prefix > Width(range.family())) return 0;
+  std::int64_t free = 0;
+  const ipam::Address step = ipam::Address{1} << (Width(range.family()) - prefix);
+  for (ipam::Address at = range.First(); at <= range.Last(); at += step) {
+    free += !used(Cidr(range.family(), at, prefix));
+  }
+  return free;
+}
+
+std::string ReasonOf(const Json& object) {
+  const Json status = Part(object, "status");
+  for (const Json& condition :
+       status.get_value_or<Json>("conditions", Json::Array()).array_range()) {
+    if (Text(condition, "type") == "Ready") return Text(condition, "reason");
+  }
+  return "";
+}
+
+std::int64_t Number(const Json& object, std::string_view member) {
+  return object.get_value_or<std::int64_t>(member, -1);
+}
+
+// Addresses that are kept from claims make the naive count another one.
+bool KeepsSome(const Json& pool) {
+  const Json spec = Part(pool, "spec");
+  return spec.contains("excludedRanges") || spec.contains("preAllocations");
+}
+
+}  // namespace
+
+std::string IpamPicture::Collection(std::string_view ns, std::string_view plural) {
+  return Format("/apis/plexaubnet.io/v1alpha1/namespaces/{}/{}", ns, plural);
+}
+
+IpamPicture::IpamPicture(World& world, std::string ns) : ns_(std::move(ns)) {
+  for (Json& pool : world.List(Collection(ns_, "subnetpools"))) {
+    pools_.emplace(NameOf(pool), std::move(pool));
+  }
+  subnets_ = world.List(Collection(ns_, "subnets"));
+  claims_ = world.List(Collection(ns_, "subnetclaims"));
+  pool_claims_ = world.List(Collection(ns_, "subnetpoolclaims"));
+  for (const Json& subnet : subnets_) {
+    const Json spec = Part(subnet, "spec");
+    const auto cidr = Cidr::Parse(Text(spec, "cidr"));
+    if (!cidr || !cidr->IsCanonical()) continue;
+    blocks_.push_back({.name = NameOf(subnet),
+                       .uid = UidOf(subnet),
+                       .pool = Text(spec, "poolRef"),
+                       .cluster = Text(spec, "clusterID"),
+                       .claim_uid = MadeByBerth(subnet) ? Text(Part(spec, "claimRef"), "uid") : "",
+                       .named_uid = Text(Part(spec, "claimRef"), "uid"),
+                       .phase = Text(Part(subnet, "status"), "phase"),
+                       .deleting = Deleting(subnet),
+                       .cidr = *cidr});
+  }
+}
+
+bool IpamPicture::IsAncestor(const std::string& ancestor, std::string pool) const {
+  for (int i = 0; i < 10; ++i) {
+    const auto found = pools_.find(pool);
+    if (found == pools_.end()) return false;
+    pool = ParentOf(found->second);
+    if (pool == ancestor) return true;
+  }
+  return false;
+}
+
+std::optional<Cidr> IpamPicture::RangeOf(const std::string& pool) const {
+  const auto found = pools_.find(pool);
+  if (found == pools_.end()) return std::nullopt;
+  const auto range = Cidr::Parse(Text(Part(found->second, "spec"), "cidr"));
+  return range ? std::optional(range->Canonical()) : std::nullopt;
+}
+
+// Whether somebody else has a right to a part of the block.
+bool IpamPicture::Used(const std::string& pool, const Cidr& block, bool with_children) const {
+  // Blocks of children that are not in their place, and of pools whose range was moved, are held in
+  // others, too.
+  const bool held = std::ranges::any_of(blocks_, [&](const Block& other) {
+    return (other.pool == pool || with_children) && other.cidr.Overlaps(block) &&
+           (other.deleting || other.phase != "Failed");
+  });
+  if (held || !with_children) return held;
+  return std::ranges::any_of(pools_, [&](const auto& child) {
+    const auto range = RangeOf(child.first);
+    return ParentOf(child.second) == pool && range && range->Overlaps(block);
+  });
+}
+
+bool IpamPicture::Taken(const Block& block) const {
+  const bool child = std::ranges::any_of(pools_, [&](const auto& pool) {
+    const auto range = RangeOf(pool.first);
+    return ParentOf(pool.second) == block.pool && range && range->Overlaps(block.cidr);
+  });
+  return child || std::ranges::any_of(blocks_, [&](const Block& other) {
+           return other.pool == block.pool && other.uid != block.uid &&
+                  other.phase == "Allocated" && other.cidr.Overlaps(block.cidr);
+         });
+}
+
+// Whether the reason that a claim in Error gives is true.
+IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
+  const Json spec = Part(claim, "spec");
+  const std::string name = NameOf(claim);
+  const std::string pool = Text(spec, "poolRef");
+  const std::string reason = ReasonOf(claim);
+  const auto range = RangeOf(pool);
+  // A claim that no pool could serve is told so first.
+  const bool exists = pools_.contains(pool);
+  if (exists ? reason == "PoolNotFound" : reason != "PoolNotFound" && reason != "InvalidRequest") {
+    return Format("claim {}: {}, and the pool {}", name, reason, exists ? "is" : "is not");
+  }
+  if (reason == "PoolExhausted" && range && !KeepsSome(pools_.at(pool))) {
+    const auto size = spec.get_value_or<std::int64_t>(
+        "blockSize", Number(Part(pools_.at(pool), "spec"), "defaultBlockSize"));
+    if (CountFree(*range, static_cast<int>(size),
+                  [&](const Cidr& block) { return Used(pool, block, true); }) > 0) {
+      return Format("claim {} is told that {} is exhausted, which it is not", name, pool);
+    }
+  }
+  if (reason == "ClusterIDConflict" && std::ranges::none_of(blocks_, [&](const Block& block) {
+        return block.pool == pool && block.cluster == Text(spec, "clusterID");
+      })) {
+    return Format("claim {} is told of a conflict that there is not", name);
+  }
+  return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckClaim(const Json& claim, bool held) const {
+  const std::string name = NameOf(claim);
+  const std::string phase = Text(Part(claim, "status"), "phase");
+  if (Deleting(claim)) return "claim " + name + " is still being deleted";
+  if (phase == "Bound") {
+    if (!held) return "claim " + name + " is Bound and has no Subnet";
+    const std::string stamp = Text(Part(claim["metadata"], "annotations"), ipam::kStampAnnotation);
+    if (!stamp.empty() && stamp != "forged") {
+      return "claim " + name + " still has its stamp";
+    }
+    return std::nullopt;
+  }
+  if (phase != "Error") return Format("claim {} is {}", name, phase);
+  if (held) return "claim " + name + " is in Error and has a Subnet";
+  return CheckReason(claim);
+}
+
+IpamPicture::Wrong IpamPicture::CheckClaims() const {
+  std::set<std::string> uids;
+  std::set<std::string> held;
+  for (const Json& claim : claims_) uids.insert(UidOf(claim));
+  for (const Block& block : blocks_) {
+    if (block.claim_uid.empty()) continue;
+    // A Subnet that is being deleted may rest, for as long as its pool says.
+    if (block.deleting) {
+      held.insert(block.claim_uid);
+      continue;
+    }
+    if (!uids.contains(block.claim_uid)) return "Subnet " + block.name + " is of no claim";
+    const auto range = RangeOf(block.pool);
+    if (block.phase != "Allocated") {
+      // Its pool was replaced by another one of the name.
+      if (!range || !range->Contains(block.cidr) || Taken(block)) continue;
+      return Format("Subnet {} is {}", block.name, block.phase);
+    }
+    if (!held.insert(block.claim_uid).second) {
+      return "two Subnets are of the claim of " + block.name;
+    }
+  }
+  for (const Json& claim : claims_) {
+    const std::string uid = UidOf(claim);
+    // A user's Subnet that names the claim may be what it is Bound to.
+    const bool bound = Text(Part(claim, "status"), "phase") == "Bound";
+    const bool has =
+        held.contains(uid) || (bound && std::ranges::contains(blocks_, uid, &Block::named_uid));
+    if (auto wrong = CheckClaim(claim, has)) return wrong;
+  }
+  return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckPool(const std::string& name, const Json& pool) const {
+  const Json status = Part(pool, "status");
+  const auto of_pool = [&](const Block& block) { return block.pool == name; };
+  const auto child = [&](const auto& other) { return ParentOf(other.second) == name; };
+  if (Deleting(pool) && std::ranges::none_of(blocks_, of_pool) &&
+      std::ranges::none_of(pools_, child)) {
+    return "pool " + name + " is still being deleted";
+  }
+  const auto count = std::ranges::count_if(
+      blocks_, [&](const Block& block) { return of_pool(block) && block.phase == "Allocated"; });
+  // A Subnet that rests holds its block, whatever its status says.
+  const auto untold = std::ranges::count_if(blocks_, [&](const Block& block) {
+    return of_pool(block) && block.deleting && block.phase != "Allocated";
+  });
+  const auto shown = Number(status, "allocatedCount");
+  if (shown < count || shown > count + untold) {
+    return Format("pool {} shows {} blocks and has {}", name, shown, count);
+  }
+  if (Number(status, "observedGeneration") != Number(pool["metadata"], "generation")) {
+    return "pool " + name + " has a status of an earlier generation";
+  }
+  if (KeepsSome(pool) || ReasonOf(pool) == "InvalidSpec") return std::nullopt;
+  const auto cidr = Cidr::Parse(Text(Part(pool, "spec"), "cidr"));
+  if (!cidr) return "pool " + name + " has no range";
+  const Cidr& range = *cidr;
+  const Json free = Part(status, "freeCountBySize");
+  const auto longest = Part(pool, "spec").get_value_or<int>("maxBlockSize", Width(range.family()));
+  for (int prefix = range.prefix(); prefix <= std::min(longest, range.prefix() + 6); ++prefix) {
+    const auto blocks_free =
+        CountFree(range, prefix, [&](const Cidr& block) { return Used(name, block, false); });
+    const auto told = Number(free, Format("/{}", prefix));
+    if (told != blocks_free) {
+      return Format("pool {} shows {} free /{} and has {}", name, told, prefix, blocks_free);
+    }
+  }
+  return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
+  std::set<std::string> uids;
+  for (const Json& claim : pool_claims_) {
+    const std::string phase = Text(Part(claim, "status"), "phase");
+    const std::string bound = Text(Part(claim, "status"), "boundPoolName");
+    uids.insert(UidOf(claim));
+    if (Deleting(claim)) {
+      // It may wait for who uses its pool.
+      if (!pools_.contains(ipam::ChildPoolName(IdentityOf(claim)))) {
+        return NameOf(claim) + " is still being deleted";
+      }
+      continue;
+    }
+    if (phase != "Bound" && phase != "Error") return Format("{} is {}", NameOf(claim), phase);
+    if (phase == "Bound" && !pools_.contains(bound)) return NameOf(claim) + " is Bound to no pool";
+  }
+  for (const auto& [name, pool] : pools_) {
+    const Json references = pool["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
+    for (const Json& owner : references.array_range()) {
+      if (Text(owner, "kind") == "SubnetPoolClaim" && !uids.contains(Text(owner, "uid")))
+        return "pool " + name + " is of no pool claim";
+    }
+  }
+  return std::nullopt;
+}
+
+// The block is what a pool claim got for this pool, or for one above it.
+bool IpamPicture::IsBaseOf(const Block& block, const std::string& pool) const {
+  const auto range = RangeOf(pool);
+  if (!range || !block.cidr.Contains(*range) || !IsAncestor(block.pool, pool)) return false;
+  return block.cluster == pool || IsAncestor(block.cluster, pool);
+}
+
+// A pool that gives out blocks shares addresses with no block of a pool above it but its base.
+IpamPicture::Wrong IpamPicture::CheckChild(const std::string& name, const Json& pool) const {
+  const auto range = RangeOf(name);
+  if (!range || ReasonOf(pool) != "Ready") return std::nullopt;
+  for (const Block& block : blocks_) {
+    if (block.phase != "Allocated" || !block.cidr.Overlaps(*range) || IsBaseOf(block, name) ||
+        !IsAncestor(block.pool, name)) {
+      continue;
+    }
+    return Format("pool {} is Ready, and {} of pool {} above it is in its range", name, block.name,
+                  block.pool);
+  }
+  return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet) const {
+  const auto made = std::ranges::find(blocks_, subnet, &Block::name);
+  if (made == blocks_.end() || made->claim_uid.empty()) return std::nullopt;
+  for (const Block& other : blocks_) {
+    if (other.uid == made->uid || other.claim_uid.empty() || !other.cidr.Overlaps(made->cidr)) {
+      continue;
+    }
+    if (IsBaseOf(other, made->pool) || IsBaseOf(*made, other.pool)) continue;
+    return Format("Subnet {} of pool {} was made, and {} of pool {} overlaps it: {} and {}",
+                  made->name, made->pool, other.name, other.pool, made->cidr.ToString(),
+                  other.cidr.ToString());
+  }
+  return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckAll() const {
+  if (auto wrong = CheckClaims()) return wrong;
+  for (const auto& [name, pool] : pools_) {
+    if (auto wrong = CheckPool(name, pool)) return wrong;
+    if (auto wrong = CheckChild(name, pool)) return wrong;
+  }
+  return CheckPoolClaims();
+}
+
+IpamPicture::Wrong IpamPicture::CheckEmpty() const {
+  for (const auto* objects : {&subnets_, &claims_, &pool_claims_}) {
+    if (!objects->empty()) return Format("{}/{} is still there", ns_, NameOf(objects->front()));
+  }
+  if (!pools_.empty()) return Format("pool {}/{} is still there", ns_, pools_.begin()->first);
+  return std::nullopt;
+}
+
+}  // namespace berth::simulate

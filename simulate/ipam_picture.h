@@ -1,0 +1,68 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/json.h"
+#include "reconcile/ipam/cidr.h"
+
+namespace berth::simulate {
+
+class World;
+
+// A namespace's pools, Subnets and claims as the API server has them, and what is wrong with them.
+// Naive on purpose: it walks over everything.
+class IpamPicture {
+ public:
+  struct Block {
+    std::string name;
+    std::string uid;
+    std::string pool;
+    std::string cluster;
+    std::string claim_uid;  // if Berth made it for a claim
+    std::string named_uid;  // of the claim that it names
+    std::string phase;
+    bool deleting = false;
+    ipam::Cidr cidr;
+  };
+  using Wrong = std::optional<std::string>;
+
+  IpamPicture(World& world, std::string ns);
+
+  // The collection of a kind in a namespace.
+  static std::string Collection(std::string_view ns, std::string_view plural);
+
+  // A Subnet was made for a claim: no other claim has one of its addresses, unless as the block
+  // that the Subnet's pool is made of.
+  Wrong CheckNew(const std::string& subnet) const;
+  // In the end.
+  Wrong CheckAll() const;
+  // Whether there is anything.
+  Wrong CheckEmpty() const;
+
+ private:
+  bool IsAncestor(const std::string& ancestor, std::string pool) const;
+  std::optional<ipam::Cidr> RangeOf(const std::string& pool) const;
+  bool Used(const std::string& pool, const ipam::Cidr& block, bool with_children) const;
+  bool Taken(const Block& block) const;
+  bool IsBaseOf(const Block& block, const std::string& pool) const;
+  Wrong CheckChild(const std::string& name, const Json& pool) const;
+  Wrong CheckReason(const Json& claim) const;
+  Wrong CheckClaim(const Json& claim, bool held) const;
+  Wrong CheckClaims() const;
+  Wrong CheckPool(const std::string& name, const Json& pool) const;
+  Wrong CheckPoolClaims() const;
+
+  std::string ns_;
+  std::map<std::string, Json> pools_;
+  std::vector<Block> blocks_;
+  std::vector<Json> subnets_;
+  std::vector<Json> claims_;
+  std::vector<Json> pool_claims_;
+};
+
+}  // namespace berth::simulate

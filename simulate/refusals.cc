@@ -1,0 +1,74 @@
+#include "simulate/refusals.h"
+
+#include "kube/status.h"
+#include "log/format.h"
+
+namespace berth::simulate {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Place {
+  std::string plural, name, subresource;
+};
+
+// Of a custom resource's path, in a namespace or not.
+Place PlaceOf(const kube::Request& request) {
+  std::vector<std::string> parts;
+  std::string_view rest = std::string_view(request.path).substr(0, request.path.find('?'));
+  while (!rest.empty()) {
+    rest.remove_prefix(rest.starts_with('/') ? 1 : 0);
+    const auto slash = rest.find('/');
+    parts.emplace_back(rest.substr(0, slash));
+    rest = slash == std::string_view::npos ? "" : rest.substr(slash);
+  }
+  std::size_t at = 3;  // apis, group, version
+  if (parts.size() > at && parts[at] == "namespaces") at += 2;
+  const auto part = [&](std::size_t index) {
+    return index < parts.size() ? parts[index] : std::string();
+  };
+  return {part(at), part(at + 1), part(at + 2)};
+}
+
+kube::Response Answer(const kube::Status& status) {
+  return {.code = status.code, .body = kube::ToJson(status)};
+}
+
+}  // namespace
+
+void Refusals::Draw(Dice& random, async::TimePoint now, async::Duration span,
+                    const std::vector<std::string>& plurals) {
+  for (std::uint64_t i = random.Below(4); i > 0; --i) {
+    const async::TimePoint begin = now + random.Between(0s, span);
+    times_.push_back({.kind = static_cast<Kind>(random.Below(4)),
+                      .plural = plurals[random.Below(plurals.size())],
+                      .begin = begin,
+                      .end = begin + random.Between(5s, 90s)});
+  }
+}
+
+std::optional<kube::Response> Refusals::Refuse(const kube::Request& request, bool by_user,
+                                               async::TimePoint now) const {
+  if (request.method == kube::Method::kGet || times_.empty()) return std::nullopt;
+  const Place place = PlaceOf(request);
+  const bool creates = request.method == kube::Method::kPost;
+  for (const Time& time : times_) {
+    if (now < time.begin || now >= time.end || place.plural != time.plural) continue;
+    const auto forbidden = [&](std::string why) {
+      return Answer(kube::Forbidden("", place.plural, place.name, std::move(why)));
+    };
+    if (time.kind == Kind::kPermission && !by_user)
+      return forbidden("User \"berth\" cannot write resource");
+    if (time.kind == Kind::kPolicy && place.subresource.empty() &&
+        request.method != kube::Method::kDelete)
+      return forbidden("admission webhook \"policy\" denied the request: not today");
+    if (!creates) continue;
+    if (time.kind == Kind::kQuota)
+      return forbidden(Format("exceeded quota: few, requested: count/{}=1", place.plural));
+    if (time.kind == Kind::kTerminating)
+      return forbidden("unable to create new content in namespace because it is being terminated");
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::simulate
