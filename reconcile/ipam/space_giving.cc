@@ -223,7 +223,8 @@ void Space::Rest(const Subnet& subnet) {
   const std::string pool = subnet.PoolKey();
   const Owner owner = Fingerprint(subnet.id.uid);
   PoolState* state = Mutable(pool);
-  if (!state || PlacementOf(subnet).phase != SubnetPhase::kAllocated) return;
+  if (!state || !subnet.cidr) return;
+  if (PlacementOf(subnet).phase != SubnetPhase::kAllocated) return;
   if (!state->resting.emplace(subnet.id.Key(), *subnet.cidr).second) return;
   const auto [begin, end] = BindingsOf(pool, subnet.cluster);
   for (auto entry = begin; entry != end; ++entry) {

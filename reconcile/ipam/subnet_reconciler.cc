@@ -30,9 +30,9 @@ void SubnetReconciler::Seen(const Subnet& subnet) {
   if (found != unseen_.end() && found->second.subnet.id.uid == subnet.id.uid) unseen_.erase(found);
 }
 
-const std::string* SubnetReconciler::WantedFor(const std::string& key) const {
-  const auto found = wanted_.find(key);
-  return found == wanted_.end() ? nullptr : &found->second;
+std::optional<std::string> SubnetReconciler::TakeWanted(const std::string& key) {
+  const auto found = wanted_.extract(key);
+  return found ? std::optional(found.mapped()) : std::nullopt;
 }
 
 std::vector<const Subnet*> SubnetReconciler::UnseenOf(const std::string& pool) const {
@@ -51,10 +51,7 @@ async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
     co_return co_await LookFor(std::move(key), std::move(made));
   }
   const Subnet* cached = context_.caches.latest_subnets.Get(key);
-  if (!cached) {
-    wanted_.erase(key);
-    co_return runtime::Requeue{};
-  }
+  if (!cached) co_return runtime::Requeue{};
   Subnet subnet = *cached;
   if (subnet.id.deleting != 0) co_return co_await End(std::move(subnet));
   if (!subnet.claim_uid.empty()) {

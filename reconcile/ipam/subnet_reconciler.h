@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,8 @@ class SubnetReconciler {
   bool EndRest(const std::string& key, const std::string& claim) {
     return wanted_.emplace(key, claim).second;
   }
-  // The key of the claim that waits for the end of a Subnet; none for most.
-  const std::string* WantedFor(const std::string& key) const;
+  // The Subnet is gone: the key of the claim that waited for that, if one did.
+  std::optional<std::string> TakeWanted(const std::string& key);
   // The watch has told of this one.
   void Seen(const Subnet& subnet);
   // Those of a pool that it has yet to bring. O(all of those).

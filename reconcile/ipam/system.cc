@@ -192,7 +192,7 @@ void System::Parts::ListenToSubnets() {
              if (!built) return;
              seen(key, last);
              space.RemoveSubnet(last, work && work->claim.MayReturn(last));
-             const std::string* wanted = work ? work->subnet.WantedFor(key) : nullptr;
+             const auto wanted = work ? work->subnet.TakeWanted(key) : std::nullopt;
              const Claim* waiting = wanted ? caches.claims.Get(*wanted) : nullptr;
              if (waiting) work->claim.TakeNow(*waiting);
              Requeue(last.PoolKey(), Metrics::Trigger::kDelete);
