@@ -69,7 +69,7 @@ void RequestFramer::Reset() {
   phase_ = Phase::kHeader;
   scanned_ = header_end_ = content_length_ = chunk_left_ = length_ = 0;
   http_1_0_ = has_host_ = has_length_ = chunked_ = must_rewrite_ = expect_continue_ = false;
-  name_hashes_.clear();
+  names_.clear();
   body_ = {};
   rewritten_ = {};
   refusal_code_ = 0;
@@ -111,7 +111,7 @@ RequestFramer::Verdict RequestFramer::ReadHeader(std::string_view input) {
     const std::size_t line_end = rest.find(kLineEnd);
     const std::string_view line = rest.substr(0, line_end);
     rest.remove_prefix(line_end + kLineEnd.size());
-    if (!(first ? ReadRequestLine(line) : ReadHeaderLine(line))) return Verdict::kRefused;
+    if (!(first ? ReadRequestLine(line) : ReadHeaderLine(input, line))) return Verdict::kRefused;
     first = false;
   }
   if (!CheckSemantics()) return Verdict::kRefused;
@@ -141,7 +141,13 @@ bool RequestFramer::ReadRequestLine(std::string_view line) {
   return true;
 }
 
-bool RequestFramer::ReadHeaderLine(std::string_view line) {
+bool RequestFramer::SameName(std::string_view input, const Name& a, const Name& b) const {
+  if (a.hash != b.hash || a.size != b.size) return false;
+  return std::ranges::equal(input.substr(a.offset, a.size), input.substr(b.offset, b.size), {},
+                            Lower, Lower);
+}
+
+bool RequestFramer::ReadHeaderLine(std::string_view input, std::string_view line) {
   const auto bad = [this](int code, std::string_view why) { return Refuse(code, why), false; };
   const std::size_t colon = line.find(':');
   if (colon == std::string_view::npos) return bad(400, "a header has no colon");
@@ -150,10 +156,13 @@ bool RequestFramer::ReadHeaderLine(std::string_view line) {
   if (!IsToken(name)) return bad(400, "a header's name is malformed");
   if (!IsHeaderValue(value)) return bad(400, "a header's value has a control character");
 
-  const std::uint64_t hash = HashIgnoreCase(name);
-  const bool repeated = std::ranges::find(name_hashes_, hash) != name_hashes_.end();
-  if (name_hashes_.size() >= limits_.headers) return bad(431, "the request has too many headers");
-  name_hashes_.push_back(hash);
+  const Name key{.hash = HashIgnoreCase(name),
+                 .offset = static_cast<std::uint32_t>(name.data() - input.data()),
+                 .size = static_cast<std::uint32_t>(name.size())};
+  const bool repeated =
+      std::ranges::any_of(names_, [&](const Name& seen) { return SameName(input, seen, key); });
+  if (names_.size() >= limits_.headers) return bad(431, "the request has too many headers");
+  names_.push_back(key);
 
   if (EqualsIgnoreCase(name, "content-length")) {
     if (repeated) return bad(400, "Content-Length is given twice");
@@ -201,7 +210,13 @@ RequestFramer::Verdict RequestFramer::ReadBody(std::string_view input) {
 }
 
 bool RequestFramer::ReadChunkSize(std::string_view line) {
-  const std::string_view digits = Trim(line.substr(0, line.find(';')));
+  const std::size_t semicolon = line.find(';');
+  std::string_view digits = line.substr(0, semicolon);
+  // Blanks before the semicolon are allowed; before the digits they are not.
+  if (semicolon != std::string_view::npos)
+    digits = digits.substr(0, digits.find_last_not_of(" \t") + 1);
+  // Somebody who ends lines at a bare LF would see another request in an extension.
+  if (!IsHeaderValue(line)) return Refuse(400, "a chunk's extension is malformed"), false;
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size, 16);
   if (digits.empty() || digits.size() > 8 || error != std::errc{} ||
@@ -276,16 +291,15 @@ void RequestFramer::Rewrite(std::string_view input) {
   rewritten_.assign(request_line);
   for (std::size_t i = 0; i < headers.size(); ++i) {
     const auto& [name, value] = headers[i];
-    const auto begin = name_hashes_.begin();
-    const bool seen = std::find(begin, begin + static_cast<std::ptrdiff_t>(i), name_hashes_[i]) !=
-                      begin + static_cast<std::ptrdiff_t>(i);
+    const bool seen = std::any_of(names_.begin(), names_.begin() + static_cast<std::ptrdiff_t>(i),
+                                  [&](const Name& n) { return SameName(input, n, names_[i]); });
     if (seen || EqualsIgnoreCase(name, "transfer-encoding") || EqualsIgnoreCase(name, "expect") ||
         EqualsIgnoreCase(name, "content-length")) {
       continue;
     }
     rewritten_.append(name).append(": ").append(value);
     for (std::size_t j = i + 1; j < headers.size(); ++j) {
-      if (name_hashes_[j] == name_hashes_[i])
+      if (SameName(input, names_[i], names_[j]))
         rewritten_.append(1, kHeaderSeparator).append(headers[j].value);
     }
     rewritten_.append(kLineEnd);

@@ -38,6 +38,9 @@ class RequestFramer {
   const std::string& rewritten() const { return rewritten_; }
   std::string TakeRewritten() { return std::move(rewritten_); }
 
+  // Bytes of chunks that were decoded, held beside the input.
+  std::size_t decoded_bytes() const { return body_.size(); }
+
   // True once, when the client waits for "100 Continue" before it sends the body.
   bool TakeExpectContinue();
 
@@ -53,11 +56,19 @@ class RequestFramer {
     std::string_view name;
     std::string_view value;
   };
+  // A header's name: where it stands in the input, which may move between two calls. The hash,
+  // without regard to case, spares most comparisons; equal hashes alone say nothing.
+  struct Name {
+    std::uint64_t hash;
+    std::uint32_t offset;
+    std::uint32_t size;
+  };
 
   Verdict Refuse(int code, std::string_view why);
   Verdict ReadHeader(std::string_view input);
   bool ReadRequestLine(std::string_view line);
-  bool ReadHeaderLine(std::string_view line);
+  bool ReadHeaderLine(std::string_view input, std::string_view line);
+  bool SameName(std::string_view input, const Name& a, const Name& b) const;
   bool CheckSemantics();
   Verdict ReadBody(std::string_view input);
   Verdict ReadChunks(std::string_view input);
@@ -78,8 +89,8 @@ class RequestFramer {
   bool chunked_ = false;
   bool must_rewrite_ = false;
   bool expect_continue_ = false;
-  std::vector<std::uint64_t> name_hashes_;
-  std::string body_;  // decoded chunks
+  std::vector<Name> names_;  // of all header lines, in their order
+  std::string body_;         // decoded chunks
   std::string rewritten_;
   int refusal_code_ = 0;
   std::string_view refusal_;

@@ -8,6 +8,9 @@ namespace {
 
 using Verdict = RequestFramer::Verdict;
 
+const std::string kChunked = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+const std::string kGet = "GET / HTTP/1.1\r\nHost: x\r\n";
+
 struct Outcome {
   Verdict verdict;
   int code;
@@ -39,6 +42,21 @@ TEST(Framing, JoinsRepeatedHeaders) {
             "GET / HTTP/1.1\r\nHost: x\r\nX-Remote-Group: a\x1f"
             "b\x1f"
             "c\r\nY: 1\r\n\r\n");
+}
+
+// The name has the FNV-1a hash of "x-remote-group".
+TEST(Framing, HeadersWhoseNamesHaveOneHashStayApart) {
+  const std::string request =
+      "GET / HTTP/1.1\r\nHost: x\r\nX-Remote-Group: staff\r\n17dr62mrvlcl4llmg2xz581e: "
+      "system:masters\r\n\r\n";
+  const Outcome outcome = Frame(request);
+  EXPECT_EQ(outcome.verdict, Verdict::kComplete);
+  EXPECT_EQ(outcome.passed_on, request);
+}
+
+TEST(Framing, ABlankMayStandBetweenAChunkSizeAndItsExtension) {
+  const Outcome outcome = Frame(kChunked + "2 \t; x=\"y z\"\r\nhi\r\n0\r\n\r\n");
+  EXPECT_EQ(outcome.verdict, Verdict::kComplete);
 }
 
 TEST(Framing, TurnsChunksIntoAPlainBody) {
@@ -75,9 +93,6 @@ TEST_P(BadFraming, IsRefused) {
   EXPECT_EQ(outcome.code, GetParam().code);
 }
 
-const std::string kChunked = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
-const std::string kGet = "GET / HTTP/1.1\r\nHost: x\r\n";
-
 INSTANTIATE_TEST_SUITE_P(
     Cases, BadFraming,
     testing::Values(
@@ -88,6 +103,12 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"OverflowChunk", kChunked + "fffffffff\r\n", 400},
         BadCase{"HugeChunk", kChunked + "7fffffff\r\n", 413},
         BadCase{"ChunkWithoutEnd", kChunked + "2\r\nhiXX", 400},
+        BadCase{"BlankBeforeChunkSize", kChunked + " 2\r\nhi\r\n0\r\n\r\n", 400},
+        BadCase{"TabBeforeChunkSize", kChunked + "\t2\r\nhi\r\n0\r\n\r\n", 400},
+        BadCase{"BlankAfterChunkSize", kChunked + "2 \r\nhi\r\n0\r\n\r\n", 400},
+        BadCase{"BareNewlineInExtension", kChunked + "2;a\nb\r\nhi\r\n0\r\n\r\n", 400},
+        BadCase{"BareReturnInExtension", kChunked + "2;a\rb\r\nhi\r\n0\r\n\r\n", 400},
+        BadCase{"NulInExtension", kChunked + std::string("2;a\0b\r\nhi\r\n0\r\n\r\n", 18), 400},
         BadCase{"Trailer", kChunked + "0\r\nX: y\r\n\r\n", 400},
         BadCase{"LongChunkLine", kChunked + "2;" + std::string(400, 'x'), 400},
         BadCase{
