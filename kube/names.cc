@@ -125,4 +125,12 @@ Problems ConfigKeyProblems(std::string_view key) {
   return problems;
 }
 
+std::string NameSuffix(std::uint64_t random) {
+  static constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+  std::string suffix;
+  for (int i = 0; i < 5; ++i, random /= kLetters.size())
+    suffix += kLetters[random % kLetters.size()];
+  return suffix;
+}
+
 }  // namespace berth::kube

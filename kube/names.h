@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,5 +16,9 @@ Problems DnsLabelProblems(std::string_view name);       // "b-c"
 Problems QualifiedNameProblems(std::string_view name);  // "a.b/C_d"
 Problems LabelValueProblems(std::string_view value);    // "C_d", ""
 Problems ConfigKeyProblems(std::string_view key);       // "-C_d.", of config maps and secrets
+
+// Five characters, as the API server appends to generateName: without vowels and look-alikes, so
+// that no words come out. Equal for equal numbers.
+std::string NameSuffix(std::uint64_t random);
 
 }  // namespace berth::kube

@@ -1,5 +1,7 @@
 #include "kube/request_target.h"
 
+#include <algorithm>
+
 namespace berth::kube {
 namespace {
 
@@ -66,10 +68,19 @@ std::string_view RequestTarget::Parameter(std::string_view name) const {
   return {};
 }
 
+std::size_t RequestTarget::Count(std::string_view name) const {
+  return static_cast<std::size_t>(
+      std::ranges::count(query, name, &std::pair<std::string, std::string>::first));
+}
+
 bool RequestTarget::Flag(std::string_view name) const {
-  const std::string_view value = Parameter(name);
-  return value == "true" || value == "1" || value == "t" || value == "T" || value == "TRUE" ||
-         value == "True";
+  for (const auto& [key, value] : query) {
+    if (key != name) continue;
+    constexpr std::string_view kFalse = "false";
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return value != "0" && !std::ranges::equal(value, kFalse, {}, lower);
+  }
+  return false;
 }
 
 }  // namespace berth::kube

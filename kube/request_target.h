@@ -19,7 +19,10 @@ struct RequestTarget {
 
   // The first parameter of the name, "" without one. O(parameters).
   std::string_view Parameter(std::string_view name) const;
-  // As Go's ParseBool reads it; false without one.
+  // How often the parameter is given. O(parameters).
+  std::size_t Count(std::string_view name) const;
+  // As kube-apiserver reads it: false without one, or for "false" and "0"; any other value, also
+  // none, is true.
   bool Flag(std::string_view name) const;
 };
 

@@ -27,11 +27,19 @@ TEST(RequestTarget, APlusIsASpaceInTheQueryOnly) {
   EXPECT_THAT(RequestTarget::Parse("")->path, IsEmpty());
 }
 
-TEST(RequestTarget, FlagsAreReadAsGoReadsThem) {
-  EXPECT_TRUE(RequestTarget::Parse("?watch=true")->Flag("watch"));
-  EXPECT_TRUE(RequestTarget::Parse("?watch=1")->Flag("watch"));
-  EXPECT_FALSE(RequestTarget::Parse("?watch=yes")->Flag("watch"));
+TEST(RequestTarget, FlagsAreReadAsKubeApiserverReadsThem) {
+  for (const char* text : {"?watch=true", "?watch=1", "?watch=yes", "?watch", "?watch="})
+    EXPECT_TRUE(RequestTarget::Parse(text)->Flag("watch")) << text;
+  for (const char* text : {"", "?watch=0", "?watch=false", "?watch=False", "?watcher"})
+    EXPECT_FALSE(RequestTarget::Parse(text)->Flag("watch")) << text;
   EXPECT_FALSE(RequestTarget::Parse("?watch=false&watch=true")->Flag("watch"));
+}
+
+TEST(RequestTarget, RepeatedParametersAreCounted) {
+  const auto target = RequestTarget::Parse("/x?a=1&b=2&%61=3");
+  EXPECT_EQ(target->Count("a"), 2u);
+  EXPECT_EQ(target->Count("b"), 1u);
+  EXPECT_EQ(target->Count("c"), 0u);
 }
 
 TEST(RequestTarget, BrokenOrBoundlessOnesAreRefused) {

@@ -288,6 +288,14 @@ std::expected<Selector, std::string> Selector::ParseFields(std::string_view text
   return selector;
 }
 
+const std::string* Selector::ExactValue(std::string_view key) const {
+  const auto found = std::ranges::find_if(requirements_, [&](const Requirement& requirement) {
+    return requirement.key == key && requirement.op == Operator::kIn &&
+           requirement.values.size() == 1;
+  });
+  return found == requirements_.end() ? nullptr : &found->values.front();
+}
+
 bool Selector::Holds(const Requirement& requirement, std::string_view value) {
   const auto listed = [&] {
     return std::ranges::find(requirement.values, value) != requirement.values.end();

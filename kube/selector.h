@@ -40,6 +40,9 @@ class Selector {
 
   bool empty() const { return requirements_.empty(); }
 
+  // The value that the first `key=value` requires; null where none does. O(requirements).
+  const std::string* ExactValue(std::string_view key) const;
+
  private:
   friend class LabelSelectorParser;
   enum class Operator : std::uint8_t { kIn, kNotIn, kExists, kNotExists, kGreater, kLess };

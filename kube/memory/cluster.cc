@@ -2,6 +2,7 @@
 
 #include "kube/age.h"
 #include "kube/memory/watch.h"
+#include "kube/names.h"
 #include "log/format.h"
 
 namespace berth::kube::memory {
@@ -20,15 +21,7 @@ std::string Cluster::NewUid() {
                 high & 0xFFFF, low >> 48, low & 0xFFFF'FFFF'FFFF);
 }
 
-std::string Cluster::NewSuffix() {
-  // Without vowels and look-alikes, so that no words come out.
-  static constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
-  std::uint64_t number = Random();
-  std::string suffix;
-  for (int i = 0; i < 5; ++i, number /= kLetters.size())
-    suffix += kLetters[number % kLetters.size()];
-  return suffix;
-}
+std::string Cluster::NewSuffix() { return NameSuffix(Random()); }
 
 ObjectPtr Cluster::Put(Resource& resource, const std::string& key, Value object) {
   object["metadata"].insert_or_assign("resourceVersion", std::to_string(++version_));

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "kube/list_options.h"
 #include "kube/memory/base64.h"
 #include "kube/memory/render.h"
 #include "kube/memory/selection.h"
@@ -25,33 +26,8 @@ Shape ShapeOf(const Cluster& cluster, const Call& call) {
   return {call.resource(), *call.view.version, call.form, cluster.UnixNow()};
 }
 
-std::string NotANumber(std::string_view text) {
-  return Format(
-      "resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: parsing \"{0}\": invalid syntax",
-      text);
-}
-
 Status TooOld(std::uint64_t version, std::uint64_t first) {
   return Expired(Format("too old resource version: {} ({})", version, first));
-}
-
-Status TooLarge(std::uint64_t version, std::uint64_t present) {
-  Status status{504,
-                "Timeout",
-                Format("Timeout: Too large resource version: {}, current: {}", version, present),
-                {}};
-  status.details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", {}});
-  status.details.retry_after_seconds = 1;
-  return status;
-}
-
-StatusCause ForbiddenMatch(std::string_view why) {
-  return ForbiddenValue("resourceVersionMatch", why);
-}
-
-Outcome<void> Checked(Causes causes) {
-  if (causes.empty()) return {};
-  return std::unexpected(Invalid("ListOptions", "meta.k8s.io", "", std::move(causes)));
 }
 
 // ---- Lists
@@ -93,59 +69,24 @@ Outcome<void> ReadContinue(std::string_view token, const std::string& prefix,
   return {};
 }
 
-Outcome<void> CheckMatch(const Call& call) {
-  const std::string_view match = call.target.Parameter("resourceVersionMatch");
-  const std::string_view version = call.target.Parameter("resourceVersion");
-  if (match.empty()) return {};
-  Causes causes;
-  if (version.empty()) {
-    causes.push_back(
-        ForbiddenMatch("resourceVersionMatch is forbidden unless resourceVersion is provided"));
-  }
-  if (!call.target.Parameter("continue").empty()) {
-    causes.push_back(ForbiddenMatch("resourceVersionMatch is forbidden when continue is provided"));
-  }
-  if (match != "Exact" && match != "NotOlderThan") {
-    causes.push_back({"FieldValueNotSupported",
-                      Format(R"(Unsupported value: "{}": supported values: "Exact", )"
-                             R"("NotOlderThan", "")",
-                             match),
-                      "resourceVersionMatch"});
-  }
-  if (match == "Exact" && version == "0") {
-    causes.push_back(
-        ForbiddenMatch(R"(resourceVersionMatch "exact" is forbidden for resourceVersion "0")"));
-  }
-  return Checked(std::move(causes));
-}
-
 Outcome<ListOptions> ReadListOptions(const Cluster& cluster, const Call& call,
                                      const std::string& prefix) {
   ListOptions options;
-  if (const auto text = call.target.Parameter("limit"); !text.empty()) {
-    const auto limit = ParseNumber<std::int64_t>(text);
-    if (!limit) {
-      return std::unexpected(
-          BadRequest(Format("strconv.ParseInt: parsing \"{}\": invalid syntax", text)));
-    }
-    options.limit = static_cast<std::size_t>(std::max<std::int64_t>(*limit, 0));
-  }
-  if (auto fine = CheckMatch(call); !fine) return std::unexpected(fine.error());
-  const std::string_view version = call.target.Parameter("resourceVersion");
+  const auto limit = ReadLimit(call.target);
+  if (!limit) return std::unexpected(limit.error());
+  options.limit = *limit;
+  if (auto fine = CheckListMatch(call.target); !fine) return std::unexpected(fine.error());
   if (const auto token = call.target.Parameter("continue"); !token.empty()) {
-    if (!version.empty() && version != "0") {
-      return std::unexpected(
-          BadRequest("specifying resource version is not allowed when using continue"));
-    }
     if (auto fine = ReadContinue(token, prefix, options); !fine)
       return std::unexpected(fine.error());
-  } else if (!version.empty()) {
-    const auto number = ParseNumber<std::uint64_t>(version);
-    if (!number)
-      return std::unexpected(BadRequest("invalid resource version: " + NotANumber(version)));
-    if (*number > cluster.version()) return std::unexpected(TooLarge(*number, cluster.version()));
-    if (call.target.Parameter("resourceVersionMatch") == "Exact") options.version = *number;
+    if (auto fine = CheckContinue(call.target); !fine) return std::unexpected(fine.error());
+    return options;
   }
+  const auto version = ReadVersion(call.target);
+  if (!version) return std::unexpected(NotAListVersion(version.error()));
+  if (version->value_or(0) > cluster.version())
+    return std::unexpected(TooLargeVersion(**version, cluster.version()));
+  if (call.target.Parameter("resourceVersionMatch") == "Exact") options.version = *version;
   return options;
 }
 
@@ -188,39 +129,17 @@ struct WatchOptions {
   bool initial_events_end = false;     // and is followed by a bookmark that says so
 };
 
-Outcome<void> CheckWatchMatch(const Call& call) {
-  const std::string_view match = call.target.Parameter("resourceVersionMatch");
-  const std::string_view initial = call.target.Parameter("sendInitialEvents");
-  Causes causes;
-  if (initial.empty() && !match.empty()) {
-    causes.push_back(ForbiddenMatch(
-        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"));
-  }
-  if (!initial.empty() && match != "NotOlderThan") {
-    causes.push_back(
-        ForbiddenMatch("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"));
-    if (!match.empty()) {
-      causes.push_back(
-          {"FieldValueNotSupported",
-           Format(R"(Unsupported value: "{}": supported values: "NotOlderThan")", match),
-           "resourceVersionMatch"});
-    }
-  }
-  return Checked(std::move(causes));
-}
-
 Outcome<WatchOptions> ReadWatchOptions(const Cluster& cluster, const Call& call) {
-  if (auto fine = CheckWatchMatch(call); !fine) return std::unexpected(fine.error());
+  if (auto fine = CheckWatchMatch(call.target); !fine) return std::unexpected(fine.error());
   WatchOptions options;
-  const std::string_view text = call.target.Parameter("resourceVersion");
-  const auto version = ParseNumber<std::uint64_t>(text);
-  if (!text.empty() && !version) return std::unexpected(Unexpected(NotANumber(text)));
+  const auto version = ReadVersion(call.target);
+  if (!version) return std::unexpected(NotAVersion(version.error()));
   if (call.target.Flag("sendInitialEvents")) {
-    if (version && *version > cluster.version())
-      return std::unexpected(TooLarge(*version, cluster.version()));
+    if (version->value_or(0) > cluster.version())
+      return std::unexpected(TooLargeVersion(**version, cluster.version()));
     options.initial_events_end = call.target.Flag("allowWatchBookmarks");
-  } else if (version.value_or(0) != 0) {
-    options.after = version;
+  } else if (version->value_or(0) != 0) {
+    options.after = *version;
   } else if (!call.target.Parameter("sendInitialEvents").empty()) {
     options.after = cluster.version();
   }
@@ -265,11 +184,10 @@ void Begin(const Cluster& cluster, Resource& resource, Watch& watch, const Watch
 }  // namespace
 
 Response Get(const Cluster& cluster, const Call& call) {
-  if (const auto text = call.target.Parameter("resourceVersion"); !text.empty()) {
-    const auto version = ParseNumber<std::uint64_t>(text);
-    if (!version) return Answer(Unexpected(NotANumber(text)));
-    if (*version > cluster.version()) return Answer(TooLarge(*version, cluster.version()));
-  }
+  const auto version = ReadVersion(call.target);
+  if (!version) return Answer(NotAVersion(version.error()));
+  if (version->value_or(0) > cluster.version())
+    return Answer(TooLargeVersion(**version, cluster.version()));
   const ObjectPtr object = call.resource().objects.Find(call.key());
   if (!object) return Answer(NotFoundHere(call));
   return {200, RenderObject(ShapeOf(cluster, call), *object)};
