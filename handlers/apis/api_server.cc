@@ -4,14 +4,13 @@
 #include <chrono>
 #include <utility>
 
+#include "handlers/apis/creation.h"
 #include "handlers/loop_executor.h"
-#include "kube/age.h"
+#include "kube/list_options.h"
 #include "log/log.h"
 
 namespace berth::apis {
 namespace {
-
-constexpr int kRetrySoon = 1;
 
 kube::Status ForbiddenTo(const User& user, const Attributes& attributes,
                          const std::string& reason) {
@@ -25,32 +24,6 @@ kube::Status ForbiddenTo(const User& user, const Attributes& attributes,
   }
   if (!reason.empty()) why += ": " + reason;
   return kube::Forbidden(attributes.group, attributes.resource, attributes.name, why);
-}
-
-// A version from the future: the client may have spoken with a replica that is ahead.
-kube::Status TooLarge(std::uint64_t asked, std::uint64_t current) {
-  return {.code = 504,
-          .reason = "Timeout",
-          .message = "Too large resource version: " + std::to_string(asked) +
-                     ", current: " + std::to_string(current),
-          .details = {.causes = {{"ResourceVersionTooLarge", "Too large resource version", ""}},
-                      .retry_after_seconds = kRetrySoon}};
-}
-
-// What an action answers with, as far as the request says it. It has neither uid nor version: it is
-// not kept.
-Object NewObject(const Action::Call& call) {
-  Object object;
-  object.ns = call.ns;
-  object.name = call.object["metadata"]["name"].StringOr("");
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  Json metadata;
-  if (!object.name.empty()) metadata["name"] = object.name;
-  if (!object.ns.empty()) metadata["namespace"] = object.ns;
-  metadata["creationTimestamp"] =
-      kube::Timestamp(std::chrono::duration_cast<std::chrono::seconds>(now).count());
-  object.metadata = metadata.to_string();
-  return object;
 }
 
 void Complete(Object& object, const ResourceType& type, Action::Outcome& outcome) {
@@ -70,6 +43,7 @@ void Complete(Object& object, const ResourceType& type, Action::Outcome& outcome
 struct ApiServer::Exchange {
   drogon::HttpRequestPtr request;
   http::Callback callback;
+  std::expected<kube::RequestTarget, kube::Status> target;
   Attributes attributes;
   User user;
   std::string id;
@@ -148,16 +122,28 @@ void ApiServer::Start() {
   documents_.emplace("/openapi/v3" + version, std::move(openapi));
 }
 
+const ResourceType* ApiServer::TypeOf(const std::string& plural) const {
+  if (const auto found = resources_.find(plural); found != resources_.end())
+    return &found->second.store->type();
+  const auto action = actions_.find(plural);
+  return action == actions_.end() ? nullptr : &action->second->type();
+}
+
 ApiServer::Exchange ApiServer::Begin(const drogon::HttpRequestPtr& request,
                                      http::Callback callback) {
   Exchange exchange{.request = request,
                     .callback = std::move(callback),
-                    .attributes = ReadAttributes(request),
+                    .target = ReadTarget(request),
+                    .attributes = {},
                     .user = {},
                     .id = http::RequestId(request),
                     .requests = &requests_};
-  const std::string& resource = exchange.attributes.resource;
-  exchange.known = resources_.contains(resource) || actions_.contains(resource);
+  Attributes& attributes = exchange.attributes;
+  attributes = ReadAttributes(request, exchange.target.value_or(kube::RequestTarget()));
+  const ResourceType* type = TypeOf(attributes.resource);
+  exchange.known = type != nullptr;
+  if (exchange.target && type && (attributes.verb == "list" || attributes.verb == "watch"))
+    attributes.name = SelectedName(*exchange.target, *type);
   return exchange;
 }
 
@@ -177,6 +163,7 @@ void ApiServer::ServeAs(User user, const drogon::HttpRequestPtr& request, http::
 }
 
 void ApiServer::Authorize(const Exchange& exchange) {
+  if (!exchange.target) return exchange.Answer(exchange.target.error());
   authorizer_.Authorize(
       exchange.user, exchange.attributes,
       [this, exchange](std::expected<Authorizer::Verdict, kube::Status> verdict) {
@@ -230,8 +217,12 @@ void ApiServer::ServeResource(const Exchange& exchange, Resource& resource) {
 }
 
 void ApiServer::Get(const Exchange& exchange, ResourceStore& store) {
-  const auto form = ReadForm(exchange.request);
+  const auto form = ReadForm(exchange.request, *exchange.target);
   if (!form) return exchange.Answer(form.error());
+  const auto version = kube::ReadVersion(*exchange.target);
+  if (!version) return exchange.Answer(kube::NotAVersion(version.error()));
+  if (const auto current = store.version(); version->value_or(0) > current)
+    return exchange.Answer(kube::TooLargeVersion(**version, current));
   const auto object = store.Get(exchange.attributes.ns, exchange.attributes.name);
   if (!object)
     return exchange.Answer(kube::NotFound(kGroup, store.type().plural, exchange.attributes.name));
@@ -239,16 +230,17 @@ void ApiServer::Get(const Exchange& exchange, ResourceStore& store) {
 }
 
 void ApiServer::List(const Exchange& exchange, ResourceStore& store) {
-  const auto form = ReadForm(exchange.request);
+  const auto form = ReadForm(exchange.request, *exchange.target);
   if (!form) return exchange.Answer(form.error());
-  const auto selection = ReadSelection(exchange.request, store.type(), exchange.attributes, *form);
+  const auto selection =
+      ReadSelection(*exchange.target, store.type(), exchange.attributes.ns, *form);
   if (!selection) return exchange.Answer(selection.error());
-  const auto options = ReadListOptions(exchange.request);
+  const auto options = ReadListOptions(*exchange.target);
   if (!options) return exchange.Answer(options.error());
 
   const std::uint64_t current = store.version();
   const std::uint64_t asked = options->version.value_or(0);
-  if (asked > current) return exchange.Answer(TooLarge(asked, current));
+  if (asked > current) return exchange.Answer(kube::TooLargeVersion(asked, current));
   if (options->start_version && !store.Since(*options->start_version)) {
     return exchange.Answer(
         kube::Expired("the continue token has expired; list again from the beginning"));
@@ -257,23 +249,25 @@ void ApiServer::List(const Exchange& exchange, ResourceStore& store) {
   const Page page = store.List(
       exchange.attributes.ns, [&](const Object& object) { return selection->Matches(object); },
       options->start, options->limit);
-  if (options->match == ListOptions::Match::kExact && page.version != asked) {
+  if (options->exact && page.version != asked) {
     return exchange.Answer(
         kube::Expired("the resourceVersion " + std::to_string(asked) + " is no longer held"));
   }
   ListMetadata metadata{.version = options->start_version.value_or(page.version),
                         .continue_token = {}};
   if (page.next) metadata.continue_token = ContinueToken(*page.next, metadata.version);
+  // As kube-apiserver: it does not count behind a selector.
+  if (selection->labels.empty() && selection->fields.empty()) metadata.remaining = page.remaining;
   exchange.Answer(http::Respond(200, RenderList(store.type(), page.objects, metadata, *form)));
 }
 
 void ApiServer::Watch(const Exchange& exchange, Resource& resource) {
   ResourceStore& store = *resource.store;
-  const auto form = ReadForm(exchange.request);
+  const auto form = ReadForm(exchange.request, *exchange.target);
   if (!form) return exchange.Answer(form.error());
-  auto selection = ReadSelection(exchange.request, store.type(), exchange.attributes, *form);
+  auto selection = ReadSelection(*exchange.target, store.type(), exchange.attributes.ns, *form);
   if (!selection) return exchange.Answer(selection.error());
-  auto watch = ReadWatchRequest(exchange.request, std::move(*selection));
+  auto watch = ReadWatchRequest(*exchange.target, std::move(*selection));
   if (!watch) return exchange.Answer(watch.error());
   if (exchange.request->version() != drogon::Version::kHttp11) {
     return exchange.Answer(kube::BadRequest("a watch needs HTTP/1.1"));
@@ -281,7 +275,7 @@ void ApiServer::Watch(const Exchange& exchange, Resource& resource) {
   const std::uint64_t current = store.version();
   if (watch->after == std::numeric_limits<std::uint64_t>::max()) watch->after = current;
   if (const auto after = watch->after.value_or(0); after > current)
-    return exchange.Answer(TooLarge(after, current));
+    return exchange.Answer(kube::TooLargeVersion(after, current));
   const auto connection = exchange.request->getConnectionPtr().lock();
   // Who left while access was reviewed has been forgotten already.
   if (!connection || !connection->connected()) return;
@@ -306,7 +300,7 @@ void ApiServer::Delete(const Exchange& exchange, ResourceStore& store) {
   }
   // A dry run has passed every check that there is.
   const bool dry_run =
-      (*options)["dryRun"].size() > 0 || !exchange.request->getParameter("dryRun").empty();
+      (*options)["dryRun"].size() > 0 || !exchange.target->Parameter("dryRun").empty();
   if (!dry_run) {
     if (const auto deleted = store.Delete(ns, name); !deleted)
       return exchange.Answer(deleted.error());
@@ -321,17 +315,20 @@ void ApiServer::Create(const Exchange& exchange, Action& action) {
   if (!ns.empty() && !type.namespaced) return exchange.Answer(http::NoSuchPath());
   if (verb != "create" || !name.empty() || ns.empty() == type.namespaced)
     return exchange.Answer(kube::MethodNotAllowed(kGroup, plural, verb));
-  const auto form = ReadForm(exchange.request);
+  const auto form = ReadForm(exchange.request, *exchange.target);
   if (!form) return exchange.Answer(form.error());
   kube::JsonDocument document;
-  const auto call = ReadCreation(exchange.request, type, ns, document);
-  if (!call) return exchange.Answer(call.error());
-  action.Create(*call, LoopExecutor::OfThisThread(),
-                [exchange, &type, form = *form, made = NewObject(*call)](
+  const auto creation = ReadCreation(exchange.request, *exchange.target, type, ns, document);
+  if (!creation) return exchange.Answer(creation.error());
+  action.Create(creation->call, LoopExecutor::OfThisThread(),
+                [exchange, &type, form = *form, made = NewObject(*creation),
+                 warning = WarningHeader(creation->warnings)](
                     std::expected<Action::Outcome, kube::Status> outcome) mutable {
                   if (!outcome) return exchange.Answer(outcome.error());
                   Complete(made, type, *outcome);
-                  exchange.Answer(http::Respond(201, RenderObject(type, made, form)));
+                  const auto response = http::Respond(201, RenderObject(type, made, form));
+                  if (!warning.empty()) response->addHeader("Warning", warning);
+                  exchange.Answer(response);
                 });
 }
 

@@ -56,6 +56,7 @@ class ApiServer {
   void Watch(const Exchange& exchange, Resource& resource);
   void Delete(const Exchange& exchange, ResourceStore& store);
   void Create(const Exchange& exchange, Action& action);
+  const ResourceType* TypeOf(const std::string& plural) const;
 
   Authenticator& authenticator_;
   Authorizer& authorizer_;

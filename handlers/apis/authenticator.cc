@@ -9,6 +9,7 @@
 
 #include "handlers/http.h"
 #include "json/json.h"
+#include "log/escape.h"
 #include "log/log.h"
 
 namespace berth::apis {
@@ -16,7 +17,7 @@ namespace {
 
 constexpr std::size_t kTokens = 1024;
 constexpr std::chrono::seconds kTokenLifetime{10};
-constexpr std::string_view kBearer = "Bearer ";
+constexpr std::chrono::seconds kRefusalLifetime{5};
 constexpr const char* kAuthenticated = "system:authenticated";
 constexpr const char* kAnonymous = "system:anonymous";
 
@@ -24,6 +25,29 @@ std::string Lower(std::string text) {
   std::ranges::transform(text, text.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
+}
+
+// The token of "Bearer TOKEN"; "" where there is none. What is not plain ASCII is no token, and the
+// API server could not be asked about it.
+std::string BearerToken(std::string_view authorization) {
+  constexpr std::string_view kScheme = "bearer ";
+  if (Lower(std::string(authorization.substr(0, kScheme.size()))) != kScheme) return {};
+  const std::string_view token = authorization.substr(kScheme.size());
+  const bool plain = std::ranges::all_of(token, [](char c) { return c > 0x20 && c < 0x7f; });
+  return plain ? std::string(token) : std::string();
+}
+
+bool IsUtf8(const std::string& text) { return log::ToUtf8(text, text.size()) == text; }
+
+// Names that are not UTF-8 cannot be asked about: JSON cannot say them.
+bool IsUtf8(const User& user) {
+  const auto all = [](const std::vector<std::string>& texts) {
+    return std::ranges::all_of(texts, [](const std::string& text) { return IsUtf8(text); });
+  };
+  return IsUtf8(user.name) && IsUtf8(user.uid) && all(user.groups) &&
+         std::ranges::all_of(user.extra, [&](const auto& entry) {
+           return IsUtf8(entry.first) && all(entry.second);
+         });
 }
 
 std::string Digest(const std::string& text) {
@@ -112,7 +136,8 @@ RequestHeaderConfig RequestHeaderConfig::Usual(std::string client_ca_pem,
 Authenticator::Authenticator(kube::Client* client, CommonNameOf common_name_of)
     : client_(client),
       common_name_of_(std::move(common_name_of)),
-      tokens_(kTokens, kTokenLifetime) {}
+      tokens_(kTokens, kTokenLifetime),
+      refused_(kTokens, kRefusalLifetime) {}
 
 // Parsing a certificate costs more than the rest of a request, so its name is kept as long as the
 // connection has it.
@@ -158,10 +183,11 @@ std::expected<User, kube::Status> Authenticator::FromHeaders(
     const std::string lower = Lower(prefix);
     for (const auto& [name, unused] : request->headers()) {
       if (!name.starts_with(lower)) continue;
-      user.extra[Lower(drogon::utils::urlDecode(name.substr(lower.size())))] =
-          http::Values(request, name);
+      auto& values = user.extra[Lower(drogon::utils::urlDecode(name.substr(lower.size())))];
+      for (auto& value : http::Values(request, name)) values.push_back(std::move(value));
     }
   }
+  if (!IsUtf8(user)) return std::unexpected(kube::Unauthorized());
   return Completed(std::move(user));
 }
 
@@ -183,14 +209,26 @@ void Authenticator::Authenticate(const drogon::HttpRequestPtr& request, Done don
     if (!authorization.empty()) return done(std::unexpected(kube::Unauthorized()));
     return done(FromHeaders(request, *config));
   }
-  if (authorization.starts_with(kBearer) && client_)
-    return ReviewToken(authorization.substr(kBearer.size()), std::move(done));
+  const std::string token = BearerToken(authorization);
+  if (!token.empty() && client_) return ReviewToken(token, std::move(done));
   done(std::unexpected(kube::Unauthorized()));
+}
+
+std::expected<User, kube::Status> Authenticator::Remember(const std::string& key,
+                                                          const std::string& review) {
+  auto user = UserFromReview(review);
+  if (user) {
+    tokens_.Put(key, *user);
+  } else {
+    refused_.Put(key, user.error());
+  }
+  return user;
 }
 
 void Authenticator::ReviewToken(const std::string& token, Done done) {
   const std::string key = Digest(token);
   if (auto user = tokens_.Get(key)) return done(std::move(*user));
+  if (auto refusal = refused_.Get(key)) return done(std::unexpected(std::move(*refusal)));
   Json review;
   review["apiVersion"] = "authentication.k8s.io/v1";
   review["kind"] = "TokenReview";
@@ -205,8 +243,7 @@ void Authenticator::ReviewToken(const std::string& token, Done done) {
       [this, loop, key, done = std::move(done)](kube::Result<kube::Response> answer) {
         std::expected<User, kube::Status> user = std::unexpected(kube::Unauthorized());
         if (answer) {
-          user = UserFromReview(answer->body);
-          if (user) tokens_.Put(key, *user);
+          user = Remember(key, answer->body);
         } else {
           log::Warn("token review failed", {{"error", answer.error().message}});
           user = std::unexpected(kube::ServiceUnavailable("the token cannot be reviewed now"));

@@ -66,11 +66,14 @@ class Authenticator {
   std::expected<User, kube::Status> FromHeaders(const drogon::HttpRequestPtr& request,
                                                 const RequestHeaderConfig& config) const;
   void ReviewToken(const std::string& token, Done done);
+  std::expected<User, kube::Status> Remember(const std::string& key, const std::string& review);
 
   kube::Client* client_;
   CommonNameOf common_name_of_;
   std::atomic<std::shared_ptr<const RequestHeaderConfig>> config_;
   ExpiringCache<User> tokens_;
+  // Apart from the good ones: tokens that somebody makes up push none of those out.
+  ExpiringCache<kube::Status> refused_;
 };
 
 }  // namespace berth::apis

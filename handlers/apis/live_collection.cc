@@ -158,8 +158,9 @@ Page LiveCollection::List(const std::string& ns, const Filter& filter,
   for (; it != entries_.end() && (ns.empty() || it->first.ns == ns); ++it) {
     if (!filter(*it->second.object)) continue;
     if (limit > 0 && page.objects.size() == limit) {
-      page.next = it->first;
-      break;
+      if (!page.next) page.next = it->first;
+      ++page.remaining;
+      continue;
     }
     page.objects.push_back(it->second.object);
   }

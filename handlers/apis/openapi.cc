@@ -26,6 +26,7 @@ Json Reference(const std::string& root, const std::string& name, const char* des
 Json MetaSchema() {
   Json properties = Json::Object();
   properties["name"] = Text("Name of the object, unique in its scope.");
+  properties["generateName"] = Text("Beginning of a name that is made up.");
   properties["namespace"] = Text("Namespace of the object; empty for cluster-wide ones.");
   properties["uid"] = Text("Identifies this object across time.");
   properties["resourceVersion"] = Text("Version of the object; a watch starts after one.");

@@ -57,6 +57,10 @@ void PoolRecalculation::Create(const Call& call, async::Executor& home, Answer a
         type_.kind, kGroup, call.object["metadata"]["name"].StringOr(""),
         {{"FieldValueRequired", "Required value: the name of a SubnetPool of the namespace",
           "spec.pool"}})));
+  constexpr std::size_t kLongestName = 253;
+  if (pool.size() > kLongestName)
+    return answer(std::unexpected(
+        kube::NotFound(ipam::kGroup, ipam::kPools.plural, pool.substr(0, kLongestName) + "...")));
   desk_.AskWithDeadline(
       home,
       [ns = call.ns, pool = std::move(pool),

@@ -113,6 +113,8 @@ std::string RenderList(const ResourceType& type, const std::vector<ObjectPtr>& o
   AppendVersion(out, metadata.version);
   if (!metadata.continue_token.empty())
     out.append(R"(,"continue":")").append(metadata.continue_token).append("\"");
+  if (metadata.remaining > 0)
+    out.append(R"(,"remainingItemCount":)").append(std::to_string(metadata.remaining));
   out.append("}");
   if (form.kind == Form::Kind::kTable) {
     out.append(R"(,"columnDefinitions":[)");

@@ -18,6 +18,7 @@ std::string RenderObject(const ResourceType& type, const Object& object, Form fo
 struct ListMetadata {
   std::uint64_t version = 0;
   std::string continue_token;
+  std::size_t remaining = 0;  // 0: not told
 };
 std::string RenderList(const ResourceType& type, const std::vector<ObjectPtr>& objects,
                        const ListMetadata& metadata, Form form);

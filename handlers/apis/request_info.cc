@@ -2,11 +2,16 @@
 
 #include <drogon/utils/Utilities.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <random>
 #include <vector>
 
 #include "handlers/http.h"
+#include "kube/list_options.h"
+#include "log/escape.h"
+#include "log/format.h"
 
 namespace berth::apis {
 namespace {
@@ -15,13 +20,25 @@ constexpr std::string_view kAcceptable =
     "application/json, application/json;as=Table;v=v1;g=meta.k8s.io, "
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io, "
     "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
-constexpr std::size_t kMostOfABody = 3 * 1024 * 1024;  // as kube-apiserver's
-constexpr int kLeastWatchSeconds = 1800;               // as kube-apiserver's --min-request-timeout
+constexpr int kLeastWatchSeconds = 1800;  // as kube-apiserver's --min-request-timeout
 
-bool IsTrue(const std::string& text) {
-  return text == "true" || text == "1" || text == "True" || text == "TRUE" || text == "t" ||
-         text == "T";
-}
+// The parameters that decide what is authorised, served or done.
+constexpr std::array<std::string_view, 14> kOnce = {"allowWatchBookmarks",
+                                                    "continue",
+                                                    "dryRun",
+                                                    "fieldManager",
+                                                    "fieldSelector",
+                                                    "fieldValidation",
+                                                    "includeObject",
+                                                    "labelSelector",
+                                                    "limit",
+                                                    "resourceVersion",
+                                                    "resourceVersionMatch",
+                                                    "sendInitialEvents",
+                                                    "timeoutSeconds",
+                                                    "watch"};
+
+bool IsUtf8(const std::string& text) { return log::ToUtf8(text, text.size()) == text; }
 
 std::optional<std::uint64_t> ParseNumber(std::string_view text) {
   std::uint64_t number = 0;
@@ -48,10 +65,11 @@ std::string LowerMethod(const drogon::HttpRequestPtr& request) {
   return method;
 }
 
-std::string ResourceVerb(const drogon::HttpRequestPtr& request, bool named) {
+std::string ResourceVerb(const drogon::HttpRequestPtr& request, const kube::RequestTarget& target,
+                         bool named) {
   switch (request->method()) {
     case drogon::Get:
-      return IsTrue(request->getParameter("watch")) ? "watch" : named ? "get" : "list";
+      return named ? "get" : target.Flag("watch") ? "watch" : "list";
     case drogon::Post:
       return "create";
     case drogon::Put:
@@ -65,20 +83,15 @@ std::string ResourceVerb(const drogon::HttpRequestPtr& request, bool named) {
   }
 }
 
-kube::Status InvalidListOptions(const char* field, std::string message) {
-  return kube::Invalid("ListOptions", "meta.k8s.io", "",
-                       {{"FieldValueInvalid", std::move(message), field}});
-}
-
-std::expected<void, kube::Status> ReadContinue(const std::string& token, ListOptions& options) {
+std::expected<void, kube::Status> ReadContinue(std::string_view token, ListOptions& options) {
   const std::string text = drogon::utils::base64Decode(token);
   // version \0 namespace \0 name
   const auto first = text.find('\0');
   const auto second = first == std::string::npos ? first : text.find('\0', first + 1);
   const auto version = ParseNumber(std::string_view(text).substr(0, first));
   if (second == std::string::npos || !version) {
-    return std::unexpected(
-        kube::BadRequest("continue key is not valid: it was not given by this server"));
+    return std::unexpected(kube::BadRequest(
+        "invalid continue token: continue key is not valid: it was not given by this server"));
   }
   options.start = ListKey{text.substr(first + 1, second - first - 1), text.substr(second + 1)};
   options.start_version = version;
@@ -87,7 +100,23 @@ std::expected<void, kube::Status> ReadContinue(const std::string& token, ListOpt
 
 }  // namespace
 
-Attributes ReadAttributes(const drogon::HttpRequestPtr& request) {
+std::expected<kube::RequestTarget, kube::Status> ReadTarget(const drogon::HttpRequestPtr& request) {
+  auto target =
+      kube::RequestTarget::Parse(std::string(http::RawPath(request)) + "?" + request->query());
+  if (!target) return std::unexpected(kube::BadRequest("the request's target is malformed"));
+  const bool utf8 =
+      std::ranges::all_of(target->path, IsUtf8) &&
+      std::ranges::all_of(target->query, [](const auto& p) { return IsUtf8(p.second); });
+  if (!utf8) return std::unexpected(kube::BadRequest("the request's target is not UTF-8"));
+  for (const std::string_view name : kOnce) {
+    if (target->Count(name) > 1)
+      return std::unexpected(kube::BadRequest(Format("the parameter {} is given twice", name)));
+  }
+  return *std::move(target);
+}
+
+Attributes ReadAttributes(const drogon::HttpRequestPtr& request,
+                          const kube::RequestTarget& target) {
   Attributes attributes;
   attributes.path = http::RawPath(request);
   attributes.verb = LowerMethod(request);
@@ -103,38 +132,35 @@ Attributes ReadAttributes(const drogon::HttpRequestPtr& request) {
   if (in_namespace) attributes.ns = parts[4];
   attributes.resource = parts[at];
   if (parts.size() > at + 1) attributes.name = parts[at + 1];
-  attributes.verb = ResourceVerb(request, !attributes.name.empty());
+  attributes.verb = ResourceVerb(request, target, !attributes.name.empty());
   return attributes;
 }
 
-std::expected<ListOptions, kube::Status> ReadListOptions(const drogon::HttpRequestPtr& request) {
+std::string SelectedName(const kube::RequestTarget& target, const ResourceType& type) {
+  const auto fields =
+      kube::Selector::ParseFields(target.Parameter("fieldSelector"), type.selectable_fields);
+  const std::string* name = fields ? fields->ExactValue("metadata.name") : nullptr;
+  // No object can have such a name, and RBAC is not asked about one.
+  if (name == nullptr || *name == "." || *name == ".." || name->find_first_of("/%") != name->npos)
+    return {};
+  return *name;
+}
+
+std::expected<ListOptions, kube::Status> ReadListOptions(const kube::RequestTarget& target) {
   ListOptions options;
-  if (const auto& limit = request->getParameter("limit"); !limit.empty()) {
-    const auto number = ParseNumber(limit);
-    if (!number) return std::unexpected(kube::BadRequest("limit is not a number"));
-    options.limit = *number;
-  }
-  if (const auto& version = request->getParameter("resourceVersion"); !version.empty()) {
-    options.version = ParseNumber(version);
-    if (!options.version)
-      return std::unexpected(InvalidListOptions("resourceVersion", "Invalid value: not a number"));
-  }
-  const auto& match = request->getParameter("resourceVersionMatch");
-  if (match == "NotOlderThan") {
-    options.match = ListOptions::Match::kNotOlderThan;
-  } else if (match == "Exact") {
-    options.match = ListOptions::Match::kExact;
-  } else if (!match.empty()) {
-    return std::unexpected(InvalidListOptions("resourceVersionMatch",
-                                              "Unsupported value: expected Exact or NotOlderThan"));
-  }
-  if (options.match == ListOptions::Match::kExact && options.version.value_or(0) == 0) {
-    return std::unexpected(InvalidListOptions("resourceVersionMatch",
-                                              "Forbidden: Exact needs a resourceVersion above 0"));
-  }
-  if (const auto& token = request->getParameter("continue"); !token.empty()) {
+  const auto limit = kube::ReadLimit(target);
+  if (!limit) return std::unexpected(limit.error());
+  options.limit = *limit;
+  if (const auto fine = kube::CheckListMatch(target); !fine) return std::unexpected(fine.error());
+  if (const auto token = target.Parameter("continue"); !token.empty()) {
     if (const auto read = ReadContinue(token, options); !read) return std::unexpected(read.error());
+    if (const auto fine = kube::CheckContinue(target); !fine) return std::unexpected(fine.error());
+    return options;
   }
+  const auto version = kube::ReadVersion(target);
+  if (!version) return std::unexpected(kube::NotAListVersion(version.error()));
+  options.version = *version;
+  options.exact = target.Parameter("resourceVersionMatch") == "Exact";
   return options;
 }
 
@@ -144,39 +170,12 @@ std::string ContinueToken(const ListKey& next, std::uint64_t version) {
   return drogon::utils::base64Encode(text, true);
 }
 
-std::expected<Action::Call, kube::Status> ReadCreation(const drogon::HttpRequestPtr& request,
-                                                       const ResourceType& type,
-                                                       const std::string& ns,
-                                                       kube::JsonDocument& document) {
-  const std::string& content_type = request->getHeader("content-type");
-  if (!content_type.empty() && !content_type.starts_with(http::kJson))
-    return std::unexpected(kube::UnsupportedMediaType(http::kJson));
-  if (request->body().size() > kMostOfABody)
-    return std::unexpected(kube::RequestEntityTooLarge(kMostOfABody));
-  const auto object = document.Parse(request->body());
-  if (!object) return std::unexpected(kube::BadRequest(object.error().message));
-  if (!object->is_object()) return std::unexpected(kube::BadRequest("the body is not an object"));
-  if ((*object)["apiVersion"].StringOr(kGroupVersion) != kGroupVersion ||
-      (*object)["kind"].StringOr(type.kind) != type.kind)
-    return std::unexpected(
-        kube::BadRequest(std::string("the object is no ") + type.kind + " of " + kGroupVersion));
-  if ((*object)["metadata"]["namespace"].StringOr(ns) != ns)
-    return std::unexpected(kube::BadRequest(
-        "the namespace of the provided object does not match the namespace sent on the request"));
-  const std::string& dry_run = request->getParameter("dryRun");
-  if (!dry_run.empty() && dry_run != "All")
-    return std::unexpected(kube::Invalid(
-        "CreateOptions", "meta.k8s.io", "",
-        {{"FieldValueNotSupported",
-          "Unsupported value: \"" + dry_run + "\": supported values: \"All\"", "dryRun"}}));
-  return Action::Call{.ns = ns, .object = *object, .dry_run = !dry_run.empty()};
-}
-
-std::expected<Form, kube::Status> ReadForm(const drogon::HttpRequestPtr& request) {
+std::expected<Form, kube::Status> ReadForm(const drogon::HttpRequestPtr& request,
+                                           const kube::RequestTarget& target) {
   const auto kind = kube::NegotiateForm(request->getHeader("accept"));
   if (!kind) return std::unexpected(kube::NotAcceptable(kAcceptable));
   Form form{*kind, IncludeObject::kMetadata};
-  const auto& include = request->getParameter("includeObject");
+  const std::string_view include = target.Parameter("includeObject");
   if (include == "None") {
     form.include = IncludeObject::kNone;
   } else if (include == "Object") {
@@ -187,49 +186,39 @@ std::expected<Form, kube::Status> ReadForm(const drogon::HttpRequestPtr& request
   return form;
 }
 
-std::expected<Selection, kube::Status> ReadSelection(const drogon::HttpRequestPtr& request,
+std::expected<Selection, kube::Status> ReadSelection(const kube::RequestTarget& target,
                                                      const ResourceType& type,
-                                                     const Attributes& attributes, Form form) {
-  const std::string& labels_text = request->getParameter("labelSelector");
-  std::string fields_text = request->getParameter("fieldSelector");
-  if (!attributes.name.empty())
-    fields_text += (fields_text.empty() ? "" : ",") + ("metadata.name=" + attributes.name);
+                                                     const std::string& ns, Form form) {
+  const std::string_view labels_text = target.Parameter("labelSelector");
+  const std::string_view fields_text = target.Parameter("fieldSelector");
   auto labels = kube::Selector::ParseLabels(labels_text);
   if (!labels) return std::unexpected(kube::BadRequest(labels.error()));
   auto fields = kube::Selector::ParseFields(fields_text, type.selectable_fields);
   if (!fields) return std::unexpected(kube::BadRequest(fields.error()));
-  std::string key = attributes.ns + '\n' + labels_text + '\n' + fields_text + '\n' +
-                    std::to_string(static_cast<int>(form.kind)) +
-                    std::to_string(static_cast<int>(form.include));
-  return Selection{attributes.ns, std::move(*labels), std::move(*fields), form, std::move(key)};
+  std::string key = Format("{}\n{}\n{}\n{}{}", ns, labels_text, fields_text,
+                           static_cast<int>(form.kind), static_cast<int>(form.include));
+  return Selection{ns, std::move(*labels), std::move(*fields), form, std::move(key)};
 }
 
-std::expected<WatchRequest, kube::Status> ReadWatchRequest(const drogon::HttpRequestPtr& request,
+std::expected<WatchRequest, kube::Status> ReadWatchRequest(const kube::RequestTarget& target,
                                                            Selection selection) {
-  const auto options = ReadListOptions(request);
-  if (!options) return std::unexpected(options.error());
+  if (const auto fine = kube::CheckWatchMatch(target); !fine) return std::unexpected(fine.error());
+  const auto version = kube::ReadVersion(target);
+  if (!version) return std::unexpected(kube::NotAVersion(version.error()));
   WatchRequest watch{.selection = std::move(selection)};
-  watch.bookmarks = IsTrue(request->getParameter("allowWatchBookmarks"));
-  const auto& initial = request->getParameter("sendInitialEvents");
-  if (IsTrue(initial)) {
-    if (options->match != ListOptions::Match::kNotOlderThan) {
-      return std::unexpected(InvalidListOptions(
-          "resourceVersionMatch", "Forbidden: sendInitialEvents requires NotOlderThan"));
-    }
+  watch.bookmarks = target.Flag("allowWatchBookmarks");
+  if (target.Flag("sendInitialEvents")) {
     watch.initial_events_end = watch.bookmarks;
-  } else if (options->match != ListOptions::Match::kNone && initial.empty()) {
-    return std::unexpected(InvalidListOptions(
-        "resourceVersionMatch", "Forbidden: not for a watch without sendInitialEvents"));
-  } else if (options->version.value_or(0) != 0) {
-    watch.after = options->version;
-  } else if (!initial.empty()) {
+  } else if (version->value_or(0) != 0) {
+    watch.after = *version;
+  } else if (target.Count("sendInitialEvents") > 0) {
     watch.after = std::numeric_limits<std::uint64_t>::max();  // from now on: the caller knows the
                                                               // present version
   }
   static thread_local std::minstd_rand random(std::random_device{}());
   watch.timeout = std::chrono::seconds(
       std::uniform_int_distribution<int>(kLeastWatchSeconds, 2 * kLeastWatchSeconds)(random));
-  if (const auto& timeout = request->getParameter("timeoutSeconds"); !timeout.empty()) {
+  if (const auto timeout = target.Parameter("timeoutSeconds"); !timeout.empty()) {
     const auto seconds = ParseNumber(timeout);
     if (!seconds) return std::unexpected(kube::BadRequest("timeoutSeconds is not a number"));
     if (*seconds > 0) watch.timeout = std::min(watch.timeout, std::chrono::seconds(*seconds));

@@ -98,6 +98,7 @@ struct Page {
   std::vector<ObjectPtr> objects;  // by namespace and name
   std::uint64_t version = 0;       // of the collection when it was read
   std::optional<ListKey> next;     // where to go on
+  std::size_t remaining = 0;       // objects from there on that pass the filter
 };
 
 // A collection that can be read and followed. Thread-safe.
