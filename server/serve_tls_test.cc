@@ -100,6 +100,21 @@ TEST_F(TlsVersions, Tls12And13AreSpokenByDefault) {
   }
 }
 
+TEST_F(TlsVersions, Tls12IsSpokenWithAuthenticatedEncryptionOnly) {
+  Start();
+  const auto connects = [&](const char* listener, const char* ciphers) {
+    const TlsContext context(TlsOptions{.most_version = TLS1_2_VERSION});
+    SSL_CTX_set_cipher_list(context.get(), ciphers);
+    return TlsClient(berth_->port(listener), context).connected();
+  };
+  for (const char* listener : {"webhook", "api"}) {
+    EXPECT_TRUE(connects(listener, "ECDHE-ECDSA-AES128-GCM-SHA256"));
+    EXPECT_TRUE(connects(listener, "ECDHE-ECDSA-CHACHA20-POLY1305"));
+    EXPECT_FALSE(connects(listener, "ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES256-SHA384"));
+    EXPECT_FALSE(connects(listener, "ECDHE-ECDSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA"));
+  }
+}
+
 TEST_F(TlsVersions, Tls11IsRefusedByTheServer) {
   Start();
   for (const char* listener : {"webhook", "api"}) {

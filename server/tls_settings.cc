@@ -104,7 +104,9 @@ TlsCommands Commands(const TlsSettings& settings) {
   for (const auto& suite : settings.cipher_suites)
     (suite.starts_with("TLS_") ? modern : older).push_back(suite);
   if (!modern.empty()) commands.emplace_back("Ciphersuites", Join(modern));
-  if (!older.empty()) commands.emplace_back("CipherString", Join(older));
+  // Without a choice TLS 1.2 has what TLS 1.3 has: authenticated encryption and forward secrecy.
+  commands.emplace_back("CipherString",
+                        older.empty() ? "ECDHE+AESGCM:ECDHE+CHACHA20" : Join(older));
   if (!settings.client_ca.empty()) {
     commands.emplace_back("VerifyCAFile", settings.client_ca.string());
     commands.emplace_back("VerifyMode", settings.needs_client ? "Require" : "Request");
