@@ -31,7 +31,7 @@ class Leadership {
   // Before Start; a member lives until the executor runs nothing of this any more.
   void Join(Member member) { members_.push_back(std::move(member)); }
   void Start();
-  // Drains all members, and gives the lease back.
+  // Drains all members at once, for 2.5 s at most, deposes them, and gives the lease back.
   async::Task<void> Stop();
 
   bool leading() const { return elector_.leading(); }
@@ -39,6 +39,9 @@ class Leadership {
   kube::Transport& fenced() { return fence_; }
 
  private:
+  async::Task<void> Drain();
+
+  async::Executor& executor_;
   kube::LeaderElector elector_;
   kube::FencedTransport fence_;
   std::vector<Member> members_;
