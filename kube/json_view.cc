@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace berth::kube {
@@ -148,6 +149,19 @@ std::string_view InWords(simdjson::error_code error) {
   }
 }
 
+// Values of a document of which every one would be as short as can be take twelve times its size
+// of memory; real ones are far from it.
+constexpr std::size_t kMaxValues = std::size_t{1} << 20;
+
+// Whether there may be more. Every value but the first follows one of four characters, so that two
+// bytes a value are the least.
+bool HasTooManyValues(std::string_view text) {
+  if (text.size() <= 2 * kMaxValues) return false;
+  return std::ranges::count_if(text, [](char c) {
+           return c == ',' || c == ':' || c == '[' || c == '{';
+         }) >= static_cast<std::ptrdiff_t>(kMaxValues);
+}
+
 }  // namespace
 
 static_assert(JsonDocument::kMaxDepth == 64 && JsonDocument::kMaxSize == 32 << 20,
@@ -159,6 +173,9 @@ JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
 JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
 
 Result<JsonView> JsonDocument::Parse(std::string_view text) {
+  if (HasTooManyValues(text))
+    return std::unexpected(Error{ErrorClass::kTerminal, "BadRequest",
+                                 "the JSON document has too many values: more than 1,048,576"});
   dom::element root;
   simdjson::error_code error = simdjson::SUCCESS;
   if (text.empty()) {

@@ -137,6 +137,20 @@ TEST_F(JsonViewTest, DepthIsBounded) {
   EXPECT_TRUE(document_.Parse(R"({"still":"works"})"));
 }
 
+TEST_F(JsonViewTest, TheNumberOfValuesIsBounded) {
+  const auto numbers = [](std::size_t count) {
+    std::string text = "[1";
+    for (std::size_t i = 1; i < count; ++i) text += ",1";
+    return text + "]";
+  };
+  EXPECT_TRUE(JsonDocument().Parse(numbers(1'000'000)));
+  const auto refused = JsonDocument().Parse(numbers(2'000'000));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, "BadRequest");
+  // Only its values count, not its size.
+  EXPECT_TRUE(JsonDocument().Parse("[\"" + std::string(8'000'000, 'x') + "\"]"));
+}
+
 TEST_F(JsonViewTest, WhatIsNoJsonIsRefusedInWords) {
   EXPECT_THAT(Refused(""), HasSubstr("empty"));
   EXPECT_THAT(Refused(" \n\t "), HasSubstr("empty"));

@@ -6,27 +6,31 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 
 #include "server/framing.h"
+#include "server/memory_budget.h"
 
 namespace berth::server {
 
 // Stands between the sockets and Drogon: strict framing, a deadline for the handshake and for each
-// request, a bound on what all half-received requests hold together, and a clean OpenSSL error
-// queue. docs/drogon.md says against what.
+// request, one request of a connection at a time, a bound on what all connections hold together,
+// and a clean OpenSSL error queue. docs/drogon.md says against what.
 class ConnectionGuard {
  public:
   struct Limits {
     FramingLimits framing;
     std::chrono::seconds handshake{10};
-    std::chrono::seconds request{30};
-    std::size_t half_received = 64 * 1024 * 1024;  // bytes, over all connections
-    std::size_t unsent = 64 * 1024 * 1024;         // bytes an ordinary reader may let pile up
+    std::chrono::seconds request{30};       // for a request to arrive, and for an answer to move on
+    std::size_t memory = 64 * 1024 * 1024;  // bytes, over all connections; see MemoryBudget
   };
+  // A connection as the guard knows it.
+  struct State;
+  using StatePtr = std::shared_ptr<State>;
 
   // `refused` counts, by HTTP code.
   ConnectionGuard(Limits limits, prometheus::Family<prometheus::Counter>& refused)
-      : limits_(limits), refused_(refused) {}
+      : limits_(limits), refused_(refused), budget_(limits.memory) {}
 
   // For Drogon's setAfterAcceptSockOptCallback: on the loop, before the handshake.
   void OnAccept(int fd) const;
@@ -34,21 +38,45 @@ class ConnectionGuard {
   // connection has ended.
   void OnConnection(const trantor::TcpConnectionPtr& connection);
 
- private:
-  struct State;
+  // The connection whose request this thread is passing on to Drogon, and so to its handler.
+  static StatePtr passing();
+  // The request that was passed on last is answered with a body of `bytes`, to be sent when this
+  // returns. False when there is no room for it: a short answer has to be sent instead. From any
+  // thread.
+  bool OnAnswer(const StatePtr& state, std::size_t bytes);
 
+  // True once after much memory was held and most of it has been given back. From any thread.
+  bool TakeBurstEnd() { return budget_.TakeBurstEnd(); }
+
+  // From now on the time of the last request is kept; from any thread, as the others below.
+  void StartDraining() {
+    last_request_ = std::chrono::steady_clock::now();
+    draining_ = true;
+  }
+  std::chrono::steady_clock::time_point last_request() const { return last_request_; }
+  // From now on a new connection is closed before anything is said on it.
+  void RefuseConnections() { closed_ = true; }
+
+ private:
   void OnBytes(State& state, const trantor::TcpConnectionPtr& connection,
                trantor::MsgBuffer* input);
+  void Wait(State& state, const trantor::TcpConnectionPtr& connection, trantor::MsgBuffer* input);
   void PassOn(State& state, const trantor::TcpConnectionPtr& connection, trantor::MsgBuffer* input);
   void Refuse(State& state, const trantor::TcpConnectionPtr& connection, int code,
               std::string_view why);
   void StartDeadline(State& state, const trantor::TcpConnectionPtr& connection);
   void SetTimer(State& state, const trantor::TcpConnectionPtr& connection);
-  void Hold(State& state, std::size_t bytes);
+  bool GoOn(State& state, const trantor::TcpConnectionPtr& connection);
+  void Observe(State& state, const trantor::TcpConnectionPtr& connection);
+  void SetObserver(State& state, const trantor::TcpConnectionPtr& connection);
+  bool IsStuck(State& state, const trantor::TcpConnectionPtr& connection) const;
 
   const Limits limits_;
   prometheus::Family<prometheus::Counter>& refused_;
-  std::atomic<std::size_t> half_received_ = 0;
+  MemoryBudget budget_;
+  std::atomic<bool> draining_ = false;
+  std::atomic<bool> closed_ = false;
+  std::atomic<std::chrono::steady_clock::time_point> last_request_;
 };
 
 }  // namespace berth::server

@@ -31,23 +31,44 @@ void TakeOverDrogonLog() {
       [] {});
 }
 
-// Counts a request for as long as anybody holds its callback: the answer may be given up, the count
-// must not.
+// Drogon keeps a connection's requests for the next ones, with the memory of their bodies.
+void FreeBody(drogon::HttpRequest& request) {
+  std::string none;
+  none.reserve(64);  // on the heap, so that the two change their memory
+  request.setBody(std::move(none));
+}
+
+// A request on its way: counted for as long as anybody holds its callback. The answer may be given
+// up, the count must not.
 class InFlight {
  public:
-  InFlight(std::atomic<std::size_t>& count, http::Callback callback)
-      : count_(count), callback_(std::move(callback)) {
+  InFlight(std::atomic<std::size_t>& count, ConnectionGuard& guard,
+           const drogon::HttpRequestPtr& request, http::Callback callback)
+      : count_(count),
+        guard_(guard),
+        connection_(ConnectionGuard::passing()),
+        callback_(std::move(callback)) {
     ++count_;
+    if (request->body().size() > MemoryBudget::kSmall) large_ = request;
   }
-  ~InFlight() { --count_; }
+  ~InFlight() {
+    --count_;
+    if (large_) FreeBody(*large_);
+  }
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
-  void Answer(const drogon::HttpResponsePtr& response) const { callback_(response); }
+  void Answer(const drogon::HttpResponsePtr& response) const {
+    const bool fits = !connection_ || guard_.OnAnswer(connection_, response->body().size());
+    callback_(fits ? response : http::Respond(kube::TooManyRequests(kRetrySoon)));
+  }
 
  private:
   std::atomic<std::size_t>& count_;
+  ConnectionGuard& guard_;
+  const ConnectionGuard::StatePtr connection_;
   const http::Callback callback_;
+  drogon::HttpRequestPtr large_;
 };
 
 }  // namespace
@@ -152,14 +173,14 @@ kube::Result<void> HttpServer::WaitUntilOpen() const {
 }
 
 void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback callback) {
+  const auto pending = std::make_shared<InFlight>(in_flight_, guard_, request, std::move(callback));
   const std::uint16_t port = request->localAddr().toPort();
   const auto listener = std::ranges::find(listeners_, port, &Listener::port);
-  if (listener == listeners_.end()) return callback(http::Respond(http::NoSuchPath()));
-  if (listener->sheds && in_flight_ >= settings_.max_in_flight) {
+  if (listener == listeners_.end()) return pending->Answer(http::Respond(http::NoSuchPath()));
+  if (listener->sheds && in_flight_ > settings_.max_in_flight) {
     shed_.Increment();
-    return callback(http::Respond(kube::TooManyRequests(kRetrySoon)));
+    return pending->Answer(http::Respond(kube::TooManyRequests(kRetrySoon)));
   }
-  const auto pending = std::make_shared<InFlight>(in_flight_, std::move(callback));
   // The boundary where a library's exceptions end: nothing of ours throws.
   try {
     listener->handler(

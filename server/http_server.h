@@ -39,7 +39,7 @@ class HttpServer {
     std::string bind_address;
     std::size_t io_threads = 1;
     std::size_t max_in_flight = 400;
-    std::size_t max_connections = 20'000;
+    std::size_t max_connections = 6'000;
     std::chrono::seconds idle_timeout{120};
     ConnectionGuard::Limits guard;
     TlsSettings tls;                 // client_ca is used by listeners with kClientCertificates
@@ -70,8 +70,19 @@ class HttpServer {
   void ReloadTls();
 
   // From now on every answer closes its connection. From any thread.
-  void StartDraining() { draining_ = true; }
+  void StartDraining() {
+    draining_ = true;
+    guard_.StartDraining();
+  }
+  // True when no request is being handled, and none has come for `time`.
+  bool QuietFor(std::chrono::milliseconds time) const {
+    return in_flight_ == 0 && std::chrono::steady_clock::now() - guard_.last_request() >= time;
+  }
+  // From now on new connections are closed before anything is said on them.
+  void RefuseConnections() { guard_.RefuseConnections(); }
   std::size_t in_flight() const { return in_flight_; }
+  // True once after requests and answers held much memory and have given most of it back.
+  bool TakeBurstEnd() { return guard_.TakeBurstEnd(); }
   void Quit();
 
  private:

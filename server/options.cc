@@ -147,6 +147,10 @@ void AddLimits(CLI::App& app, Options& options) {
                  "Requests served at once; more are answered 429")
       ->check(CLI::Range(1, 100'000))
       ->group(group);
+  app.add_option("--max-connections", options.max_connections,
+                 "Connections of all listeners; more are closed. An idle one takes up to 45 KB")
+      ->check(CLI::Range(16, 1'000'000))
+      ->group(group);
   AddDuration(app, "--request-timeout", options.request_timeout,
               "Time for a whole request to arrive")
       ->group(group);

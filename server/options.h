@@ -46,6 +46,7 @@ struct Options {
 
   std::size_t io_threads = 2;
   std::size_t max_in_flight = 400;
+  std::size_t max_connections = 6'000;
   std::chrono::seconds request_timeout{30};
   std::chrono::seconds idle_timeout{120};
   std::chrono::seconds shutdown_delay{2};

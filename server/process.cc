@@ -40,6 +40,14 @@ void RaiseDescriptorLimit() {
   }
 }
 
+// A large block is the kernel's again when it is freed. glibc would raise the size from which it
+// maps blocks each time one is freed, and keep the next ones.
+void ReturnLargeBlocks() {
+  constexpr int kLarge = 256 * 1024;
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLarge);
+}
+
 }  // namespace
 
 void SetUpProcess(const std::string& log_format, const std::string& log_level) {
@@ -47,6 +55,7 @@ void SetUpProcess(const std::string& log_format, const std::string& log_level) {
   log::SetLevel(log_level);
   BlockSignals();
   RaiseDescriptorLimit();
+  ReturnLargeBlocks();
 }
 
 void AwaitSignal() {
@@ -55,6 +64,8 @@ void AwaitSignal() {
   sigwait(&signals, &signal);
   log::Info("shutting down", {{"signal", strsignal(signal)}});
 }
+
+void ReleaseFreeMemory() { malloc_trim(0); }
 
 void ReleaseStartupMemory() {
   malloc_trim(0);

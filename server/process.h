@@ -7,7 +7,8 @@
 // What every command that runs a server does with its process.
 namespace berth::server {
 
-// Logs as told; SIGTERM and SIGINT for AwaitSignal alone; as many descriptors as the system allows.
+// Logs as told; SIGTERM and SIGINT for AwaitSignal alone; as many descriptors as the system allows;
+// large blocks of memory are given back as soon as they are free.
 // Before any thread is made.
 void SetUpProcess(const std::string& log_format, const std::string& log_level);
 
@@ -16,6 +17,9 @@ void AwaitSignal();
 
 // Says why, and gives the exit status.
 int CannotStart(const kube::Error& error);
+
+// Gives free pages of the heap back, after a burst. Takes milliseconds. From any thread.
+void ReleaseFreeMemory();
 
 // Gives memory back that only the start needed: free pages of the heap, and resident pages of the
 // program and its libraries that were never written, of which most are symbols and code that will

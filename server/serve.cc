@@ -44,6 +44,8 @@ using namespace std::chrono_literals;
 constexpr auto kTlsFilesEvery = 5s;
 constexpr auto kPoll = 20ms;
 constexpr auto kShownEvery = 500ms;
+constexpr auto kMemoryEvery = 5s;
+constexpr auto kQuiet = 500ms;
 constexpr auto kLeaseReturnedWithin = 3s;
 constexpr const char* kFrontProxyPath = "/api/v1/namespaces/kube-system/configmaps";
 constexpr const char* kFrontProxyQuery =
@@ -110,6 +112,7 @@ class Server {
   void Show();
   void Live();
   void WaitForSignalAndDrain();
+  void Drain(std::chrono::steady_clock::time_point deadline);
   void GiveLeaseBack();
 
   const Options& options_;
@@ -279,6 +282,7 @@ kube::Result<void> Server::Prepare() {
       .bind_address = options_.bind_address,
       .io_threads = options_.io_threads,
       .max_in_flight = options_.max_in_flight,
+      .max_connections = options_.max_connections,
       .idle_timeout = options_.idle_timeout,
       .guard = {.framing = {},
                 .handshake = std::min(10s, options_.request_timeout),
@@ -357,6 +361,10 @@ void Server::StartControl() {
     control_->housekeeping.Every(kTlsFilesEvery, "webhook-client-ca",
                                  [this] { return StageWebhookClientCa(); });
   }
+  control_->housekeeping.Every(kMemoryEvery, "memory", [this]() -> kube::Result<void> {
+    if (http_->TakeBurstEnd()) ReleaseFreeMemory();
+    return {};
+  });
   control_->housekeeping.Start();
   if (client_) StartSystems();
   Show();
@@ -462,13 +470,7 @@ void Server::WaitForSignalAndDrain() {
   const auto deadline = std::chrono::steady_clock::now() + options_.grace_period;
   serving_->Set(false);
   std::this_thread::sleep_for(std::min(options_.shutdown_delay, options_.grace_period));
-  http_->StartDraining();
-  api_->CloseWatches();
-  if (demo_) demo_->CloseWatches();
-  while (http_->in_flight() > 0 && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(kPoll);
-  if (const auto left = http_->in_flight(); left > 0)
-    log::Warn("requests given up", {{"count", left}});
+  Drain(deadline);
   GiveLeaseBack();
   // Whoever waits for the API server is told while the threads they are told on still run.
   if (client_) client_->Shutdown();
@@ -479,6 +481,24 @@ void Server::WaitForSignalAndDrain() {
   control_thread_.Stop();
   if (demo_) demo_->Stop();
   http_->Quit();
+}
+
+// A connection in use ends with the answer to its next request. One that is idle may have a review
+// on its way, so it is closed only after a moment without any. By then the endpoints have had time
+// to lead new connections elsewhere; where they still come, they are refused for the last part.
+void Server::Drain(std::chrono::steady_clock::time_point deadline) {
+  using Clock = std::chrono::steady_clock;
+  const auto wait_for_quiet = [this](Clock::time_point until) {
+    while (!http_->QuietFor(kQuiet) && Clock::now() < until) std::this_thread::sleep_for(kPoll);
+  };
+  http_->StartDraining();
+  api_->CloseWatches();
+  if (demo_) demo_->CloseWatches();
+  wait_for_quiet(Clock::now() + (deadline - Clock::now()) / 2);
+  http_->RefuseConnections();
+  wait_for_quiet(deadline);
+  if (const auto left = http_->in_flight(); left > 0)
+    log::Warn("requests given up", {{"count", left}});
 }
 
 // So that another replica need not wait for its end.

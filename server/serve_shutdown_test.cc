@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "server/serve_fixture_test.h"
 
@@ -70,6 +72,47 @@ TEST_F(Shutdown, IdleConnectionsDoNotHoldItUp) {
   ASSERT_TRUE(half.Send("POST / HTTP/1.1\r\n"));
   berth_->Signal(SIGTERM);
   EXPECT_EQ(berth_->Wait(10s), 0) << berth_->Log();
+}
+
+// Asks on one connection after the other, each until it is told to close; counts the answers that
+// did not come on a connection that had given one before.
+struct Reviewer {
+  std::atomic<int> answered = 0;
+  std::atomic<int> lost = 0;
+
+  void Run(const std::function<TlsClient()>& connect, const std::string& request,
+           std::chrono::milliseconds pause) {
+    while (true) {
+      TlsClient client = connect();
+      if (!client.connected()) return;
+      for (bool kept = false, closes = false; !closes; kept = true) {
+        const auto answer = client.Exchange(request);
+        if (!answer) {
+          if (kept) ++lost;
+          break;
+        }
+        ++answered;
+        closes = answer->Header("connection") == "close";
+        std::this_thread::sleep_for(pause);  // thinks about the answer
+      }
+    }
+  }
+};
+
+TEST_F(Shutdown, NoReviewOnAConnectionThatIsKeptAliveIsLost) {
+  Start();
+  const std::string request = Post(kValidate, ReadTestData("admission/create.json"));
+  Reviewer reviewer;
+  std::vector<std::thread> threads;
+  for (const auto pause : {0ms, 1ms, 7ms, 50ms}) {
+    threads.emplace_back(
+        [&, pause] { reviewer.Run([this] { return Webhook(); }, request, pause); });
+  }
+  ASSERT_TRUE(WaitUntil([&] { return reviewer.answered > 200; }));
+  berth_->Signal(SIGTERM);
+  EXPECT_EQ(berth_->Wait(), 0) << berth_->Log();
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(reviewer.lost, 0);
 }
 
 TEST_F(Shutdown, InterruptEndsItToo) {

@@ -40,6 +40,22 @@ kube::JsonView ObjectOrAbsent(kube::JsonView view) {
   return view.is_object() ? view : kube::JsonView();
 }
 
+void Shorten(std::string& text, std::size_t most) {
+  if (text.size() > most) text = log::ToUtf8(text, most) + "...";
+}
+
+// However large the object, its refusal is not.
+void Shorten(kube::Status& status) {
+  constexpr std::size_t kMessage = 8192, kCauses = 64, kCause = 1024, kName = 256;
+  Shorten(status.message, kMessage);
+  Shorten(status.details.name, kName);
+  if (status.details.causes.size() > kCauses) status.details.causes.resize(kCauses);
+  for (kube::StatusCause& cause : status.details.causes) {
+    Shorten(cause.message, kCause);
+    Shorten(cause.field, kName);
+  }
+}
+
 }  // namespace
 
 std::string_view Name(Operation operation) {
@@ -90,6 +106,7 @@ kube::Result<Request> Decode(kube::JsonView review) {
 }
 
 Response Response::Deny(kube::Status status) {
+  Shorten(status);
   Response response;
   response.allowed_ = false;
   response.status_ = std::move(status);

@@ -40,6 +40,7 @@ struct Request {
 class Response {
  public:
   static Response Allow() { return {}; }
+  // The message is cut at 8 KiB; of causes the first 64 are told, 1 KiB of each.
   static Response Deny(kube::Status status);
 
   // One JSON Patch operation; `path` is a JSON pointer whose parent exists. Meaningless in a

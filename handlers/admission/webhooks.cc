@@ -2,15 +2,20 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 
 #include "handlers/loop_executor.h"
 #include "kube/json_view.h"
+#include "log/escape.h"
 #include "log/log.h"
 
 namespace berth::admission {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kLargeReview = 256 * 1024;
+constexpr std::size_t kMostOfAMessage = 1024;
 
 const prometheus::Histogram::BucketBoundaries kLatencyBuckets = {
     0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
@@ -113,13 +118,15 @@ template <typename Callable>
 void Webhooks::Judge(const Webhook& webhook, std::string_view text, async::Executor& home,
                      Callable answer) {
   const auto began = Clock::now();
-  const auto refuse = [&](std::string why) {
+  const auto refuse = [&](const std::string& why) {
     webhook.malformed->Increment();
-    answer(std::unexpected(kube::BadRequest(std::move(why))));
+    answer(std::unexpected(kube::BadRequest(log::ToUtf8(why, kMostOfAMessage))));
   };
-  // One parser a thread: the views it gives are used up before the next request is read.
+  // One parser a thread: the views it gives are used up before the next request is read. A large
+  // review has one of its own, whose memory goes with it.
   static thread_local kube::JsonDocument document;
-  const auto parsed = document.Parse(text);
+  std::optional<kube::JsonDocument> large;
+  const auto parsed = (text.size() > kLargeReview ? large.emplace() : document).Parse(text);
   if (!parsed) return refuse(parsed.error().message);
   const auto review = Decode(*parsed);
   if (!review) return refuse(review.error().message);

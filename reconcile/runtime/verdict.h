@@ -12,7 +12,7 @@
 namespace berth::runtime {
 
 // What is to be said of an object that somebody wants stored, field by field in the words of the
-// API server's own validation.
+// API server's own validation. Of a value 256 bytes are shown.
 struct Verdict {
   std::vector<kube::StatusCause> causes;  // of a 422
   std::vector<std::string> warnings;

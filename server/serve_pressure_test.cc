@@ -1,0 +1,107 @@
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <thread>
+
+#include "server/serve_fixture_test.h"
+
+// Clients that take all the memory they can get. The bounds are those of a process that nothing
+// instruments.
+namespace berth::server::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kMostMib = 200;
+constexpr double kMostMibAfterwards = 100;
+
+class Pressure : public ServeTest {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer takes memory of its own";
+#endif
+    Start();
+  }
+
+  // A line of /proc/PID/status: VmHWM, the most that was resident so far, or VmRSS.
+  double Mib(const std::string& field) const {
+    std::ifstream status("/proc/" + std::to_string(berth_->pid()) + "/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with(field + ":")) return std::stod(line.substr(field.size() + 1)) / 1024;
+    }
+    return 0;
+  }
+
+  // `count` clients at once, while others go on asking for an ordinary review.
+  void Endure(int count, const std::function<void()>& client) {
+    std::atomic<int> left = count;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < count; ++i) {
+      threads.emplace_back([&] {
+        client();
+        --left;
+      });
+    }
+    const std::string request = Post(kValidate, ReadTestData("admission/create.json"));
+    do {
+      EXPECT_EQ(Code(Webhook().Exchange(request)), 200);
+    } while (left > 0);
+    for (auto& thread : threads) thread.join();
+    EXPECT_LT(Mib("VmHWM"), kMostMib);
+    EXPECT_TRUE(WaitUntil([&] { return Mib("VmRSS") < kMostMibAfterwards; })) << Mib("VmRSS");
+  }
+
+  // Sends without reading for as long as the server takes it, and stays a while.
+  static void SendWithoutReading(Client client, const std::string& bytes, int times) {
+    for (int i = 0; i < times && client.Send(bytes); ++i) {
+    }
+    client.Readable(1s);
+  }
+};
+
+TEST_F(Pressure, ClientsThatPostMuchAndDoNotReadAreEndured) {
+  Json review = Json::parse(ReadTestData("admission/create.json"));
+  review["request"]["object"]["spec"]["cidr"] = std::string(6'900'000, '1');
+  const std::string request = Post(kValidate, review.to_string());
+  Endure(60, [&] { SendWithoutReading(Webhook(3s), request, 1); });
+}
+
+TEST_F(Pressure, ClientsThatAskForMetricsAndDoNotReadAreEndured) {
+  std::string requests;
+  for (int i = 0; i < 32; ++i) requests += Get("/metrics");
+  Endure(30, [&] { SendWithoutReading(PlainClient(berth_->port("metrics"), 3s), requests, 400); });
+}
+
+TEST_F(Pressure, DocumentsOfMillionsOfValuesAreEndured) {
+  std::string numbers = "[1";
+  while (numbers.size() < 7'000'000) numbers += ",1";
+  const std::string request = Post(kValidate, numbers + "]");
+  Endure(8, [&] { SendWithoutReading(Webhook(3s), request, 1); });
+}
+
+TEST_F(Pressure, ALargeReviewIsStillJudged) {
+  Json review = Json::parse(ReadTestData("admission/create.json"));
+  review["request"]["object"]["spec"]["cidr"] = std::string(6'900'000, '1');
+  const auto answer = Webhook().Exchange(Post(kValidate, review.to_string()));
+  ASSERT_EQ(Code(answer), 200);
+  const Json response = Json::parse(answer->body)["response"];
+  EXPECT_EQ(response["allowed"], false);
+  // A value is told with its first 256 bytes.
+  EXPECT_LT(answer->body.size(), 4096u);
+  EXPECT_THAT(response["status"]["message"].as_string(), testing::HasSubstr("1111..."));
+}
+
+// A client that sends ahead is answered in order, however many requests it sends at once.
+TEST_F(Pressure, RequestsThatAreSentAheadAreAnsweredInOrder) {
+  TlsClient client = FrontProxy();
+  std::string requests;
+  for (int i = 0; i < 100; ++i)
+    requests += Get(kWorkQueues + (i % 2 ? "/housekeeping" : "/none"), kAdmin);
+  ASSERT_TRUE(client.Send(requests));
+  for (int i = 0; i < 100; ++i)
+    ASSERT_EQ(Code(client.ReadResponse()), i % 2 ? 200 : 404) << i << " " << client.error();
+}
+
+}  // namespace
+}  // namespace berth::server::test
