@@ -20,7 +20,8 @@ namespace berth::ipam {
 
 // Why a pool gives nothing out.
 struct PoolProblem {
-  std::string reason;  // InvalidSpec, PoolOverlap, ParentNotFound, OutsideParent, Deleting
+  // InvalidSpec, PoolOverlap, ParentNotFound, ParentNotReady, OutsideParent, Deleting
+  std::string reason;
   std::string message;
   friend bool operator==(const PoolProblem&, const PoolProblem&) = default;
 };
@@ -46,8 +47,9 @@ struct Denial {
 //
 // No address is given out by two pools:
 // - A child's range is held in its parent (Use::kChild, or the Subnet or claim of the child's own
-//   SubnetPoolClaim). Until it can be, the child gives nothing out, its parent keeps the block that
-//   it held for the child before, and all blocks of the child are held in all pools above it.
+//   SubnetPoolClaim). Until it can be, the child and all below it give nothing out, its parent
+//   keeps the block that it held for the child before, and all blocks of the child are held in all
+//   pools above it.
 // - Of pools that overlap otherwise one gives blocks out at most, and none if another has given out
 //   some.
 // - A block outside its pool's range, as after a shrink, is held in every pool that overlaps it.

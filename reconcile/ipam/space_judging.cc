@@ -25,6 +25,16 @@ std::string_view HolderOf(const Hold& hold) {
   }
 }
 
+// The pool, or the nearest above it, whose range is not held in its parent: others may have given
+// out parts of it.
+const Space::PoolState* UnplacedAbove(const Space& space, const Space::PoolState& state) {
+  const Space::PoolState* at = &state;
+  for (int i = 0; at && at->placed && i < kMostGenerations; ++i) {
+    at = at->pool.parent.empty() ? nullptr : space.Find(KeyBeside(state.key, at->pool.parent));
+  }
+  return at;
+}
+
 }  // namespace
 
 bool Space::IsAncestor(const std::string& ancestor, const std::string& key) const {
@@ -58,6 +68,11 @@ std::optional<PoolProblem> Space::ParentProblem(const PoolState& state, const Ci
   if (!parent->rules || !parent->rules->range.Contains(range)) {
     return PoolProblem{"OutsideParent", Format("{} is not inside its parent {}, {}",
                                                state.pool.cidr, name, parent->pool.cidr)};
+  }
+  if (const PoolState* above = state.placed ? UnplacedAbove(*this, *parent) : nullptr) {
+    return PoolProblem{"ParentNotReady",
+                       Format("SubnetPool {}, which it is inside, is not in its place: see there",
+                              above->pool.id.name)};
   }
   if (state.placed) return std::nullopt;
   std::string message = Format("{} is not free in its parent {}", state.pool.cidr, name);

@@ -211,6 +211,7 @@ void Space::Settle(PoolState& child) {
     child.placed = placed;
     HoldAllAbroad(child);
     if (placed) PlaceWaiting(child, false);
+    for (PoolState* below : Below(child)) Reconsider(*below);
   }
   Reconsider(child);
 }

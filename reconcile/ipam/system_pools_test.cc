@@ -150,6 +150,19 @@ TEST_F(SystemTest, AChildPoolOnAClaimsBlockGivesNothingOut) {
   EXPECT_EQ(Allocated("d"), "10.0.0.0/25");
 }
 
+TEST_F(SystemTest, APoolInsideOneThatHasNoPlaceGivesNothingOut) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  Pool("child", "10.0.0.0/24", R"(,"parentRef":"p")");
+  Pool("grandchild", "10.0.0.0/25", R"(,"parentRef":"child")");
+  Claim("d", "grandchild", 26);
+  EXPECT_EQ(Reason("subnetclaims", "d"), "PoolNotReady");
+  EXPECT_EQ(Reason("subnetpools", "grandchild"), "ParentNotReady");
+  Delete("subnetclaims", "c");
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("d"), "10.0.0.0/26");
+}
+
 TEST_F(SystemTest, BlocksOutsideAShrunkPoolAreNotGivenOutByAnother) {
   Pool("shrunk", "10.0.0.0/24");
   Claim("low", "shrunk", 25);
