@@ -77,8 +77,12 @@ Status TooLargeVersion(std::uint64_t asked, std::uint64_t current) {
 std::expected<void, Status> CheckListMatch(const RequestTarget& target) {
   const std::string_view match = target.Parameter("resourceVersionMatch");
   const std::string_view version = target.Parameter("resourceVersion");
-  if (match.empty()) return {};
   std::vector<StatusCause> causes;
+  if (!target.Parameter("sendInitialEvents").empty()) {
+    causes.push_back({"FieldValueForbidden", "Forbidden: sendInitialEvents is forbidden for list",
+                      "sendInitialEvents"});
+  }
+  if (match.empty()) return Checked(std::move(causes));
   if (version.empty()) {
     causes.push_back(
         ForbiddenMatch("resourceVersionMatch is forbidden unless resourceVersion is provided"));

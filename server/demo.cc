@@ -158,7 +158,7 @@ std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
 Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {
   front_ = std::make_unique<memory::Front>(server_, api, token_);
   server_.Run([&](memory::ServerThread::Server& server) {
-    server.AddAggregatedGroup(apis::kGroup, apis::kVersion);
+    server.AddAggregatedGroup(apis::kGroup, apis::kVersion, api.DiscoveredResources());
     for (const auto& rule : webhooks.Rules())
       server.AddWebhook(InProcess(webhooks, rule, server_.executor()));
   });

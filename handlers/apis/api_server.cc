@@ -156,6 +156,10 @@ void ApiServer::Serve(const drogon::HttpRequestPtr& request, http::Callback call
   });
 }
 
+std::string ApiServer::DiscoveredResources() const {
+  return Json::parse(aggregated_.body)["items"][0]["versions"][0]["resources"].to_string();
+}
+
 void ApiServer::ServeAs(User user, const drogon::HttpRequestPtr& request, http::Callback callback) {
   Exchange exchange = Begin(request, std::move(callback));
   exchange.user = std::move(user);

@@ -34,6 +34,9 @@ class ApiServer {
   // The same for a caller that was authenticated already.
   void ServeAs(User user, const drogon::HttpRequestPtr& request, http::Callback callback);
 
+  // The resources as aggregated discovery lists them, a JSON array; after Start().
+  std::string DiscoveredResources() const;
+
   // On the connection's loop, when it has ended.
   void Forget(const trantor::TcpConnection* connection);
   // Ends every watch properly; from any thread.

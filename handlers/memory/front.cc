@@ -11,7 +11,6 @@ namespace berth::memory {
 namespace {
 
 constexpr std::string_view kBearer = "Bearer ";
-constexpr std::string_view kProtobuf = "application/vnd.kubernetes.protobuf";
 
 std::optional<kube::Method> MethodOf(const drogon::HttpRequestPtr& request) {
   switch (request->method()) {
@@ -30,13 +29,14 @@ std::optional<kube::Method> MethodOf(const drogon::HttpRequestPtr& request) {
   }
 }
 
-// kubectl's `create KIND` commands encode built-in kinds so, and know no other way.
-kube::Status OnlyJson() {
-  kube::Status status = kube::UnsupportedMediaType(http::kJson);
-  status.message =
-      "the demo reads no protobuf; let kubectl write JSON: kubectl create ... --dry-run=client "
-      "-o json | kubectl create -f -";
-  return status;
+drogon::HttpResponsePtr Respond(kube::memory::Response answer) {
+  const auto response = http::Respond(answer.code, std::move(answer.body), answer.content_type);
+  // One header for all, as Drogon has it; RFC 9110 allows a list.
+  std::string warnings;
+  for (const std::string& warning : answer.warnings)
+    warnings.append(warnings.empty() ? "" : ", ").append(warning);
+  if (!warnings.empty()) response->addHeader("Warning", std::move(warnings));
+  return response;
 }
 
 bool IsAtOrBelow(std::string_view path, const std::string& root) {
@@ -89,15 +89,15 @@ void Front::Forward(const drogon::HttpRequestPtr& request, http::Callback callba
   if (!method)
     return callback(http::Respond(kube::MethodNotAllowed("", "paths", request->methodString())));
   kube::Request read = Read(request, *method);
-  if (read.content_type.starts_with(kProtobuf)) return callback(http::Respond(OnlyJson()));
   if (ServerThread::Server::IsWatch(read))
     return watches_.Start(request, std::move(read), std::move(callback));
   auto* loop = trantor::EventLoop::getEventLoopOfCurrentThread();
-  server_.Send(std::move(read), [loop, callback = std::move(callback)](kube::Response response) {
-    loop->queueInLoop([callback, response = std::move(response)]() mutable {
-      callback(http::Respond(std::move(response)));
-    });
-  });
+  server_.Send(std::move(read),
+               [loop, callback = std::move(callback)](kube::memory::Response response) {
+                 loop->queueInLoop([callback, response = std::move(response)]() mutable {
+                   callback(Respond(std::move(response)));
+                 });
+               });
 }
 
 }  // namespace berth::memory

@@ -38,7 +38,7 @@ void ServerThread::Post(std::function<void(Server&)> work) {
 void ServerThread::Send(kube::Request request, Server::Done done) {
   Post([this, request = std::move(request), done = std::move(done)](Server& server) {
     const bool write = request.method != kube::Method::kGet;
-    server.Handle(request, [this, write, done](kube::Response response) {
+    server.Handle(request, [this, write, done](kube::memory::Response response) {
       done(std::move(response));
       if (write && !std::exchange(collecting_, true)) loop_.Post([this] { Collect(); });
     });

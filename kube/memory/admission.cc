@@ -124,15 +124,23 @@ Status Denied(const std::string& webhook, const Value* result) {
   return status;
 }
 
+void AddWarnings(const Value* list, Warnings* warnings) {
+  if (!warnings || !list || !list->is_array()) return;
+  for (const Value& text : list->array_range()) {
+    if (text.is_string()) warnings->Add(text.as_string_view());
+  }
+}
+
 // The verdict of an answer: the object, patched where the webhook asks for it.
 Outcome<Value> ReadAnswer(Decoder& decoder, const Server::Webhook& webhook, const std::string& uid,
-                          std::string_view text, Value object) {
+                          std::string_view text, Value object, Warnings* warnings) {
   const auto answer = decoder.Decode(text);
   if (!answer) return Failed(webhook.name, answer.error());
   const Value* response = Find(*answer, "response");
   if (!response) return Failed(webhook.name, "webhook response did not contain a response");
   if (const auto got = TextAt(*response, "uid"); got != uid)
     return Failed(webhook.name, Format("expected response.uid=\"{}\", got \"{}\"", uid, got));
+  AddWarnings(Find(*response, "warnings"), warnings);
   const Value* allowed = Find(*response, "allowed");
   if (!allowed || !allowed->is_bool() || !allowed->as<bool>())
     return std::unexpected(Denied(webhook.name, Find(*response, "status")));
@@ -175,7 +183,7 @@ async::Task<Outcome<Value>> Admission::Ask(std::size_t webhook, Call call, Revie
     co_return Outcome<Value>(
         Failed(asked.name, Format("failed to call webhook: {}", answer.error().message)));
   }
-  co_return ReadAnswer(decoder_, asked, uid, *answer, std::move(review.object));
+  co_return ReadAnswer(decoder_, asked, uid, *answer, std::move(review.object), call.warnings);
 }
 
 async::Task<Outcome<Value>> Admission::Mutate(Call call, Review review) {

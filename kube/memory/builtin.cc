@@ -197,6 +197,7 @@ void AddLoose(Cluster& cluster, Builder& builder) {
                                        "spec.serviceAccountName", "spec.hostNetwork",
                                        "status.phase", "status.podIP", "status.nominatedNodeName"});
   pods->short_names = {"po"};
+  pods->categories = {"all"};
   pods->has_generation = true;
   cluster.registry().Add(pods);
 
@@ -207,6 +208,7 @@ void AddLoose(Cluster& cluster, Builder& builder) {
   service->has_status = true;
   service->selectable_fields = Selectable({"spec.clusterIP", "spec.type"});
   services->short_names = {"svc"};
+  services->categories = {"all"};
   services->create_on_update = true;
   cluster.registry().Add(services);
 

@@ -1,12 +1,10 @@
 #include "kube/memory/call.h"
 
+#include "kube/memory/body.h"
 #include "log/format.h"
 
 namespace berth::kube::memory {
 namespace {
-
-constexpr std::string_view kMediaTypes =
-    "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
 std::string_view OptionsKind(Method method) {
   switch (method) {
@@ -35,13 +33,13 @@ Status Unsupported(Method method, std::string field, std::string_view value,
 Outcome<void> ReadForm(const Request& request, Call& call) {
   const auto kind = NegotiateForm(request.accept);
   if (!kind) {
-    if (call.resource().custom) return std::unexpected(NotAcceptable(kMediaTypes));
+    if (call.resource().custom) return std::unexpected(NotAcceptable(kBodyTypes));
     return std::unexpected(Status{406,
                                   "NotAcceptable",
                                   Format("406: Not Acceptable\n\nAvailable representations: {}, "
                                          "application/json;stream=watch, "
                                          "application/vnd.kubernetes.protobuf;stream=watch",
-                                         kMediaTypes),
+                                         kBodyTypes),
                                   {}});
   }
   call.form.kind = *kind;
@@ -71,6 +69,17 @@ Outcome<void> ReadWriteOptions(Call& call) {
     return std::unexpected(Unsupported(call.method, "fieldValidation", Format("\"{}\"", validation),
                                        R"("", "Ignore", "Strict", "Warn")"));
   }
+  return {};
+}
+
+// Patches have types of their own.
+Outcome<void> CheckBodyType(const Call& call) {
+  if (call.method == Method::kPatch || (call.method == Method::kDelete && call.body.empty()))
+    return {};
+  if (!IsBodyType(call.content_type)) return std::unexpected(UnsupportedMediaType(kBodyTypes));
+  // kube-apiserver 1.36 says that it takes it, and panics.
+  if (call.method != Method::kDelete && call.resource().custom && IsProtobuf(call.content_type))
+    return std::unexpected(UnsupportedMediaType(kCustomBodyTypes));
   return {};
 }
 
@@ -179,6 +188,7 @@ std::expected<Call, Response> ReadCall(const Request& request, RequestTarget tar
   if (auto fine = ReadForm(request, call); !fine) return std::unexpected(Answer(fine.error()));
   if (call.method != Method::kGet) {
     if (auto fine = ReadWriteOptions(call); !fine) return std::unexpected(Answer(fine.error()));
+    if (auto fine = CheckBodyType(call); !fine) return std::unexpected(Answer(fine.error()));
   }
   return call;
 }

@@ -8,6 +8,8 @@
 
 #include "kube/accept.h"
 #include "kube/memory/resource.h"
+#include "kube/memory/response.h"
+#include "kube/memory/warnings.h"
 #include "kube/request_target.h"
 #include "kube/status.h"
 #include "kube/transport.h"
@@ -44,14 +46,21 @@ struct Call {
   std::string content_type;
   Form form;
   bool dry_run = false;
+  // Of whoever answers the call, who outlives its copies; null for a call that changes nothing.
+  Warnings* warnings = nullptr;
 
   const Resource& resource() const { return *view.resource; }
   std::string key() const { return KeyOf(ns, name); }
   bool strict() const { return target.Parameter("fieldValidation") == "Strict"; }
+  // Of fields that are left out; that is the default.
+  bool warns() const {
+    const std::string_view validation = target.Parameter("fieldValidation");
+    return warnings && (validation.empty() || validation == "Warn");
+  }
 };
 
 // The call of a request whose path names a resource. What all verbs share is checked: where the
-// resource is, its methods, the form, dryRun and fieldValidation.
+// resource is, its methods, the form, dryRun, fieldValidation and the type of the body.
 std::expected<Call, Response> ReadCall(const Request& request, RequestTarget target, View view,
                                        ResourcePath path);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "kube/memory/body.h"
 #include "log/format.h"
 
 namespace berth::kube::memory {
@@ -62,12 +63,14 @@ std::optional<std::string> TypeProblem(const Value& schema, const Value& value,
   return std::nullopt;
 }
 
-// Go's types write no empty members.
-void DropEmpty(Value& value) {
+// Go's types write no empty members; the entries of a map are no members.
+void DropEmpty(const Value& schema, Value& value) {
+  if (schema.contains("additionalProperties")) return;
+  const Value& properties = schema["properties"];
   std::vector<std::string> empty;
   for (auto& member : value.object_range()) {
     if (IsMetaMember(member.key())) continue;
-    if (member.value().is_object()) DropEmpty(member.value());
+    if (member.value().is_object()) DropEmpty(properties[member.key()], member.value());
     if (IsEmpty(member.value())) empty.emplace_back(member.key());
   }
   for (const std::string& key : empty) value.erase(key);
@@ -82,20 +85,33 @@ std::expected<void, std::string> CleanBuiltin(const Call& call, Value& object) {
     if (auto problem = call.resource().rules.decode(object))
       return std::unexpected(std::move(*problem));
   }
-  DropEmpty(object);
+  DropEmpty(version.schema_document, object);
   return {};
 }
 
-std::string Listed(const std::vector<std::string>& duplicates,
-                   const std::vector<std::string>& unknown) {
-  std::string text;
-  const auto add = [&](std::string_view what, const std::vector<std::string>& paths) {
-    for (const std::string& path : paths)
-      text += Format("{}{} field \"{}\"", text.empty() ? "" : ", ", what, path);
-  };
-  add("duplicate", duplicates);
-  add("unknown", unknown);
-  return text;
+std::vector<std::string> ProblemsOf(const std::vector<std::string>& duplicates,
+                                    const std::vector<std::string>& unknown) {
+  std::vector<std::string> problems;
+  for (const std::string& path : duplicates)
+    problems.push_back(Format("duplicate field \"{}\"", path));
+  for (const std::string& path : unknown) problems.push_back(Format("unknown field \"{}\"", path));
+  return problems;
+}
+
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined.append(joined.empty() ? "" : ", ").append(text);
+  return joined;
+}
+
+Status Unreadable(const Call& call, const BodyProblem& problem) {
+  const std::string& kind = call.resource().kind;
+  if (!problem.kind.empty()) {
+    return BadRequest(Format("{} in version \"{}\" cannot be handled as a {}: {}", problem.kind,
+                             call.view.version->name, kind, problem.why));
+  }
+  return BadRequest(Format("the object provided is unrecognized (must be of type {}): {} ({})",
+                           kind, problem.why, SummaryOf(call.body)));
 }
 
 Outcome<void> CheckType(const Call& call, Value& object) {
@@ -137,7 +153,7 @@ std::expected<void, std::string> Clean(const Call& call, Value& object,
                                        const std::vector<std::string>& duplicates) {
   const Resource& resource = call.resource();
   std::vector<std::string> unknown;
-  std::vector<std::string>* const wanted = call.strict() ? &unknown : nullptr;
+  std::vector<std::string>* const wanted = call.strict() || call.warns() ? &unknown : nullptr;
   if (auto problem = NormalizeMetadata(object, wanted, resource.custom ? "" : resource.kind))
     return std::unexpected(std::move(*problem));
   if (const Schema* schema = call.view.version->schema.get()) {
@@ -147,21 +163,22 @@ std::expected<void, std::string> Clean(const Call& call, Value& object,
   if (!resource.custom) {
     if (auto fine = CleanBuiltin(call, object); !fine) return fine;
   }
-  if (duplicates.empty() && unknown.empty()) return {};
-  return std::unexpected("strict decoding error: " + Listed(duplicates, unknown));
+  const auto problems = ProblemsOf(duplicates, unknown);
+  if (problems.empty()) return {};
+  if (call.strict()) return std::unexpected("strict decoding error: " + Joined(problems));
+  for (const std::string& problem : problems) call.warnings->Add(problem);
+  return {};
 }
 
 Outcome<Value> DecodeBody(const Call& call, Decoder& decoder) {
   const Resource& resource = call.resource();
   std::vector<std::string> duplicates;
-  auto object = decoder.Decode(call.body, call.strict() ? &duplicates : nullptr);
-  if (!object || !object->is_object()) {
-    return std::unexpected(BadRequest(Format(
-        "the object provided is unrecognized (must be of type {}): couldn't get version/kind; "
-        "json parse error: {} ({})",
-        resource.kind, object ? "cannot unmarshal it into an object" : object.error(),
-        call.body.empty() ? "<empty>" : call.body.substr(0, 1024))));
-  }
+  auto object = ReadBody({.type = call.content_type,
+                          .text = call.body,
+                          .api_version = call.view.version->api_version,
+                          .kind = resource.kind},
+                         decoder, call.strict() || call.warns() ? &duplicates : nullptr);
+  if (!object) return std::unexpected(Unreadable(call, object.error()));
   if (auto fine = CheckType(call, *object); !fine) return std::unexpected(fine.error());
   if (auto clean = Clean(call, *object, duplicates); !clean) {
     return std::unexpected(BadRequest(Format("{} in version \"{}\" cannot be handled as a {}: {}",
@@ -173,6 +190,7 @@ Outcome<Value> DecodeBody(const Call& call, Decoder& decoder) {
 
 Outcome<void> CheckNames(const Call& call, Value& object) {
   Value& metadata = object["metadata"];
+  if (!call.resource().namespaced) metadata.erase("namespace");
   const std::string_view ns = TextAt(metadata, "namespace");
   if (!ns.empty() && ns != call.ns) {
     return std::unexpected(BadRequest(

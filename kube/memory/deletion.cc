@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kube/memory/body.h"
 #include "kube/memory/kinds.h"
 #include "log/format.h"
 
@@ -61,12 +62,12 @@ Value Finalizers(const Value& object, const Value& options) {
 Outcome<Value> ReadDeleteOptions(const Call& call, Decoder& decoder) {
   Value options = Value::Object();
   if (!call.body.empty()) {
-    auto decoded = decoder.Decode(call.body);
-    if (!decoded || !decoded->is_object()) {
-      return std::unexpected(
-          BadRequest(Format("couldn't get version/kind; json parse error: {}",
-                            decoded ? "cannot unmarshal it into an object" : decoded.error())));
-    }
+    auto decoded = ReadBody({.type = call.content_type,
+                             .text = call.body,
+                             .api_version = "v1",
+                             .kind = "DeleteOptions"},
+                            decoder);
+    if (!decoded) return std::unexpected(BadRequest(std::move(decoded.error().why)));
     options = std::move(*decoded);
     const std::string_view kind = TextAt(options, "kind");
     if (!kind.empty() && kind != "DeleteOptions") {
@@ -92,6 +93,11 @@ Outcome<void> CheckDeletion(const Call& call, const Object& current, const Value
     return std::unexpected(Conflict(resource.group, resource.kind, call.name, why));
   };
   const std::string_view uid = TextAt(options, "preconditions", "uid");
+  if (is_namespace && !uid.empty() && uid != current.uid()) {
+    return std::unexpected(ConflictHere(
+        call, Format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid,
+                     current.uid())));
+  }
   if (!uid.empty() && uid != current.uid()) {
     return refused(
         Format("the UID in the precondition ({}) does not match the UID in record ({}). The "

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <tuple>
 
+#include "kube/memory/reviews.h"
+
 namespace berth::kube::memory {
 namespace {
 
@@ -16,21 +18,6 @@ Value Strings(const std::vector<std::string>& strings) {
 std::string Joined(std::string_view group, std::string_view version) {
   std::string text(group);
   return text.append(group.empty() ? "" : "/").append(version);
-}
-
-// The versions of every group, those to prefer first.
-std::map<std::string, std::vector<std::string>> Served(const Registry& registry,
-                                                       const AggregatedGroups& aggregated) {
-  std::map<std::string, std::vector<std::string>> groups;
-  for (const auto& [key, view] : registry.views()) {
-    auto& versions = groups[view.version->group];
-    if (std::ranges::find(versions, view.version->name) == versions.end())
-      versions.push_back(view.version->name);
-  }
-  groups["authorization.k8s.io"] = {"v1"};  // reviews are no resource of the registry
-  for (const auto& [group, version] : aggregated) groups[group] = {version};
-  for (auto& [group, versions] : groups) std::ranges::sort(versions, IsPreferred);
-  return groups;
 }
 
 Value GroupEntry(const std::string& group, const std::vector<std::string>& versions) {
@@ -50,18 +37,12 @@ Value GroupEntry(const std::string& group, const std::vector<std::string>& versi
 }
 
 Value Entry(const Resource& resource) {
-  static const std::vector<std::string> kCustom = {"delete", "deletecollection", "get",    "list",
-                                                   "patch",  "create",           "update", "watch"};
-  static const std::vector<std::string> kBuiltin = {
-      "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
-  std::vector<std::string> verbs = resource.custom ? kCustom : kBuiltin;
-  if (!resource.deletes_collection) std::erase(verbs, "deletecollection");
   Value entry = Value::Object();
   entry.insert_or_assign("name", resource.plural);
   entry.insert_or_assign("singularName", resource.singular);
   entry.insert_or_assign("namespaced", resource.namespaced);
   entry.insert_or_assign("kind", resource.kind);
-  entry.insert_or_assign("verbs", Strings(verbs));
+  entry.insert_or_assign("verbs", Strings(VerbsOf(resource)));
   if (!resource.short_names.empty())
     entry.insert_or_assign("shortNames", Strings(resource.short_names));
   if (!resource.categories.empty())
@@ -79,12 +60,12 @@ Value StatusEntry(const Resource& resource) {
   return entry;
 }
 
-Value ReviewEntry() {
+Value ReviewEntry(const ReviewKind& kind) {
   Value entry = Value::Object();
-  entry.insert_or_assign("name", "selfsubjectaccessreviews");
-  entry.insert_or_assign("singularName", "selfsubjectaccessreview");
-  entry.insert_or_assign("namespaced", false);
-  entry.insert_or_assign("kind", "SelfSubjectAccessReview");
+  entry.insert_or_assign("name", kind.plural);
+  entry.insert_or_assign("singularName", kind.plural.substr(0, kind.plural.size() - 1));
+  entry.insert_or_assign("namespaced", kind.namespaced);
+  entry.insert_or_assign("kind", kind.kind);
   entry.insert_or_assign("verbs", Strings({"create"}));
   return entry;
 }
@@ -120,6 +101,30 @@ bool IsPreferred(std::string_view version, std::string_view to) {
   return a != b ? a > b : version < to;
 }
 
+std::vector<std::string> VerbsOf(const Resource& resource) {
+  static const std::vector<std::string> kCustom = {"delete", "deletecollection", "get",    "list",
+                                                   "patch",  "create",           "update", "watch"};
+  static const std::vector<std::string> kBuiltin = {
+      "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
+  std::vector<std::string> verbs = resource.custom ? kCustom : kBuiltin;
+  if (!resource.deletes_collection) std::erase(verbs, "deletecollection");
+  return verbs;
+}
+
+std::map<std::string, std::vector<std::string>> ServedVersions(const Registry& registry,
+                                                               const AggregatedGroups& aggregated) {
+  std::map<std::string, std::vector<std::string>> groups;
+  for (const auto& [key, view] : registry.views()) {
+    auto& versions = groups[view.version->group];
+    if (std::ranges::find(versions, view.version->name) == versions.end())
+      versions.push_back(view.version->name);
+  }
+  for (const ReviewKind& kind : ReviewKinds()) groups[std::string(kind.group)] = {"v1"};
+  for (const auto& [name, group] : aggregated) groups[name] = {group.version};
+  for (auto& [group, versions] : groups) std::ranges::sort(versions, IsPreferred);
+  return groups;
+}
+
 Value CoreVersions() {
   Value document = Value::Object();
   document.insert_or_assign("kind", "APIVersions");
@@ -130,7 +135,7 @@ Value CoreVersions() {
 
 Value Groups(const Registry& registry, const AggregatedGroups& aggregated) {
   Value groups = Value::Array();
-  for (const auto& [group, versions] : Served(registry, aggregated)) {
+  for (const auto& [group, versions] : ServedVersions(registry, aggregated)) {
     if (!group.empty()) groups.push_back(GroupEntry(group, versions));
   }
   Value document = Document("APIGroupList");
@@ -139,7 +144,7 @@ Value Groups(const Registry& registry, const AggregatedGroups& aggregated) {
 }
 
 Value Group(const Registry& registry, const AggregatedGroups& aggregated, std::string_view group) {
-  const auto served = Served(registry, aggregated);
+  const auto served = ServedVersions(registry, aggregated);
   const auto found = served.find(std::string(group));
   if (group.empty() || found == served.end()) return Value::null();
   Value document = GroupEntry(found->first, found->second);
@@ -155,7 +160,9 @@ Value Resources(const Registry& registry, std::string_view group, std::string_vi
     resources.push_back(Entry(*view.resource));
     if (view.version->has_status) resources.push_back(StatusEntry(*view.resource));
   }
-  if (group == "authorization.k8s.io" && version == "v1") resources.push_back(ReviewEntry());
+  for (const ReviewKind& kind : ReviewKinds()) {
+    if (kind.group == group && version == "v1") resources.push_back(ReviewEntry(kind));
+  }
   if (resources.empty()) return Value::null();
   Value document = Document("APIResourceList");
   document.insert_or_assign("groupVersion", Joined(group, version));

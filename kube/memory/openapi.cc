@@ -180,7 +180,7 @@ Value OpenApiV3Index(const Registry& registry, const AggregatedGroups& aggregate
     paths.insert_or_assign(path, std::move(entry));
   };
   for (const auto& [key, view] : registry.views()) add(PathOf(*view.version));
-  for (const auto& [group, version] : aggregated) add("apis/" + group + "/" + version);
+  for (const auto& [name, group] : aggregated) add("apis/" + name + "/" + group.version);
   Value document = Value::Object();
   document.insert_or_assign("paths", std::move(paths));
   return document;

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <charconv>
 
+#include "log/format.h"
+
 namespace berth::kube::memory {
 namespace {
 
 constexpr std::string_view kJson = "application/json-patch+json";
 constexpr std::string_view kMerge = "application/merge-patch+json";
 constexpr std::string_view kStrategic = "application/strategic-merge-patch+json";
+constexpr std::size_t kMostOperations = 10'000;  // as in kube-apiserver
 constexpr std::string_view kTakenByCustom =
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
 
@@ -201,6 +204,16 @@ void MergeMember(Value& object, std::string_view key, const Value& patch) {
   StrategicMergePatch(member, patch);
 }
 
+Status TooManyOperations(std::size_t count) {
+  return {413,
+          "RequestEntityTooLarge",
+          Format("Request entity too large: The allowed maximum operations in a JSON patch is {}, "
+                 "got {}",
+                 kMostOperations, count),
+          {},
+          {}};
+}
+
 }  // namespace
 
 void MergePatch(Value& object, const Value& patch) {
@@ -251,6 +264,7 @@ Outcome<Value> ApplyPatch(const Call& call, Decoder& decoder, Value object) {
           BadRequest("error decoding patch: json: cannot unmarshal object into Go value of type "
                      "[]handlers.jsonPatchOp"));
     }
+    if (patch->size() > kMostOperations) return std::unexpected(TooManyOperations(patch->size()));
     if (!JsonPatch(object, *patch)) {
       return std::unexpected(
           Status{422,

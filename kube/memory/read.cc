@@ -193,15 +193,16 @@ Response Get(const Cluster& cluster, const Call& call) {
   return {200, RenderObject(ShapeOf(cluster, call), *object)};
 }
 
-Response List(const Cluster& cluster, const Call& call) {
+std::expected<Listing, Response> List(const Cluster& cluster, const Call& call) {
+  const auto refused = [](const Status& status) { return std::unexpected(Answer(status)); };
   const auto selection = ReadSelection(call);
-  if (!selection) return Answer(selection.error());
+  if (!selection) return refused(selection.error());
   const auto options = ReadListOptions(cluster, call, selection->prefix);
-  if (!options) return Answer(options.error());
+  if (!options) return refused(options.error());
   const Resource& resource = call.resource();
   if (options->version && *options->version < resource.objects.first()) {
-    return Answer(options->start.empty() ? TooOld(*options->version, resource.objects.first())
-                                         : PageTooOld(*options, selection->prefix));
+    return refused(options->start.empty() ? TooOld(*options->version, resource.objects.first())
+                                          : PageTooOld(*options, selection->prefix));
   }
   Page page = ReadPage(resource, *selection, *options);
   ListMetadata metadata{options->version.value_or(cluster.version()), "", std::nullopt};
@@ -213,7 +214,8 @@ Response List(const Cluster& cluster, const Call& call) {
         ContinueToken(metadata.version, std::string_view(next).substr(selection->prefix.size()));
     if (selection->everything()) metadata.remaining = page.remaining;
   }
-  return {200, RenderList(ShapeOf(cluster, call), page.objects, metadata)};
+  Response response{200, RenderList(ShapeOf(cluster, call), page.objects, metadata)};
+  return Listing{std::move(page.objects), std::move(response)};
 }
 
 std::expected<async::Handle, Response> StartWatch(Cluster& cluster, const Call& call,

@@ -17,41 +17,45 @@ class Pruning {
     if (value.is_object()) {
       PruneMembers(node, resource, value);
     } else if (value.is_array() && node.items) {
-      for (std::size_t i = 0; i < value.size(); ++i)
-        Below("[" + std::to_string(i) + "]", *node.items, value[i]);
+      for (std::size_t i = 0; i < value.size(); ++i) Below({{}, i}, *node.items, value[i]);
     }
   }
 
  private:
   void PruneMembers(const Node& node, bool resource, Value& value) {
-    if (node.embedded_resource && value.contains("metadata")) NormalizeMetadata(value, nullptr);
+    if (node.embedded_resource && value.contains("metadata")) PruneMetadata(value);
     std::vector<std::string> dropped;
     for (auto& member : value.object_range()) {
       const std::string_view key = member.key();
       if (resource && IsMetaMember(key)) continue;
       const auto known = node.properties.find(key);
       if (known != node.properties.end()) {
-        Below(key, *known->second, member.value());
+        Below({key}, *known->second, member.value());
       } else if (node.additional) {
-        Below(key, *node.additional, member.value());
+        Below({key}, *node.additional, member.value());
       } else if (!node.preserve_unknown) {
         dropped.emplace_back(key);
-        if (unknown_) unknown_->push_back(path_ + (path_.empty() ? "" : ".") + std::string(key));
+        if (unknown_) unknown_->push_back(PathOf(path_, key));
       }
     }
     for (const std::string& key : dropped) value.erase(key);
   }
 
-  void Below(std::string_view step, const Node& node, Value& value) {
+  void PruneMetadata(Value& resource) {
+    std::vector<std::string> unknown;
+    NormalizeMetadata(resource, unknown_ ? &unknown : nullptr);
+    for (const std::string& path : unknown) unknown_->push_back(PathOf(path_, path));
+  }
+
+  void Below(PathStep step, const Node& node, Value& value) {
     if (!value.is_object() && !value.is_array()) return;
-    const std::size_t mark = path_.size();
-    if (unknown_) path_.append(mark == 0 || step.starts_with('[') ? "" : ".").append(step);
+    path_.push_back(step);
     Prune(node, node.embedded_resource, value);
-    path_.resize(mark);
+    path_.pop_back();
   }
 
   std::vector<std::string>* unknown_;
-  std::string path_;
+  std::vector<PathStep> path_;
 };
 
 void DefaultNode(const Node& node, Value& value);

@@ -10,6 +10,7 @@
 #include "kube/memory/garbage.h"
 #include "kube/memory/openapi.h"
 #include "kube/memory/read.h"
+#include "kube/memory/reviews.h"
 #include "kube/memory/watch.h"
 #include "kube/memory/write.h"
 
@@ -32,16 +33,10 @@ Response Shown(const Value& document) {
   return document.is_null() ? NoSuchPage() : Response{200, document.to_string()};
 }
 
-// Whoever asks may do anything.
-Response ReviewAccess(const Request& request) {
-  if (request.method != Method::kPost) return NoSuchMethod();
-  auto review = Decoder().Decode(request.body);
-  if (!review || !review->is_object()) return Answer(BadRequest("the review is not an object"));
-  review->insert_or_assign("kind", "SelfSubjectAccessReview");
-  review->insert_or_assign("apiVersion", "authorization.k8s.io/v1");
-  ObjectAt(*review, "metadata");
-  ObjectAt(*review, "status").insert_or_assign("allowed", true);
-  return {201, EncodeObject(*review)};
+Response Aggregated(const Value& document) {
+  Response response = Shown(document);
+  response.content_type = kAggregatedDiscovery;
+  return response;
 }
 
 }  // namespace
@@ -70,8 +65,10 @@ class Server::Impl {
     if (auto document = Document(request, *target)) return done(std::move(*document));
     auto call = Read(request, std::move(*target));
     if (!call) return done(std::move(call.error()));
-    if (call->method != Method::kGet) return Run(Write(std::move(*call)), std::move(done));
-    done(call->name.empty() ? List(cluster_, *call) : Get(cluster_, *call));
+    if (call->method != Method::kGet) return Run(std::move(*call), std::move(done));
+    if (!call->name.empty()) return done(Get(cluster_, *call));
+    auto listed = List(cluster_, *call);
+    done(listed ? std::move(listed->response) : std::move(listed.error()));
   }
 
   std::expected<async::Handle, Response> Watch(const Request& request, Watcher watcher) {
@@ -100,8 +97,10 @@ class Server::Impl {
   }
 
   void AddWebhook(Webhook webhook) { admission_.Add(std::move(webhook)); }
-  void AddAggregatedGroup(std::string group, std::string version) {
-    aggregated_[std::move(group)] = std::move(version);
+  void AddAggregatedGroup(std::string group, std::string version, std::string_view resources) {
+    auto list = decoder_.Decode(resources);
+    aggregated_[std::move(group)] = {std::move(version),
+                                     list && list->is_array() ? std::move(*list) : Value::null()};
   }
   std::uint64_t version() const { return cluster_.version(); }
 
@@ -115,6 +114,9 @@ class Server::Impl {
     if (root == "healthz" || root == "livez" || root == "readyz") return Response{200, "ok"};
     if (root == "version") return Response{200, std::string(kVersion)};
     if (root == "openapi") return OpenApi(request, path);
+    if (path.size() == 1) {
+      if (auto document = AggregatedDocument(request, root)) return document;
+    }
     if (root == "api" && path.size() == 1) return Shown(CoreVersions());
     if (root == "api" && path.size() == 2)
       return path[1] == "v1" ? Shown(Resources(registry, "", "v1")) : NoSuchResource();
@@ -122,8 +124,15 @@ class Server::Impl {
     if (path.size() == 1) return Shown(Groups(registry, aggregated_));
     if (path.size() == 2) return Shown(Group(registry, aggregated_, path[1]));
     if (path.size() == 3) return Shown(Resources(registry, path[1], path[2]));
-    if (path.size() == 4 && path[3] == "selfsubjectaccessreviews") return ReviewAccess(request);
-    return std::nullopt;
+    return AnswerReview(request, target, decoder_);
+  }
+
+  std::optional<Response> AggregatedDocument(const Request& request, std::string_view root) const {
+    if ((root != "api" && root != "apis") || !WantsAggregatedDiscovery(request.accept))
+      return std::nullopt;
+    const Value list = root == "api" ? AggregatedCore(cluster_.registry())
+                                     : AggregatedGroupList(cluster_.registry(), aggregated_);
+    return list.is_null() ? std::nullopt : std::optional(Aggregated(list));
   }
 
   Response OpenApi(const Request& request, const std::vector<std::string>& path) {
@@ -171,15 +180,18 @@ class Server::Impl {
   }
 
   // Runs a write to its end, or until it waits for a webhook; then it is kept until it has ended.
-  void Run(async::Task<Response> task, Done done) {
+  void Run(Call call, Done done) {
     const std::uint64_t id = ++last_run_;
     auto running =
-        async::Start(Finish(std::move(task), std::move(done)), [this, id] { running_.erase(id); });
+        async::Start(Finish(std::move(call), std::move(done)), [this, id] { running_.erase(id); });
     if (running) running_.emplace(id, std::move(running));
   }
 
-  async::Task<void> Finish(async::Task<Response> task, Done done) {
-    Response response = co_await std::move(task);
+  async::Task<void> Finish(Call call, Done done) {
+    Warnings warnings;
+    call.warnings = &warnings;
+    Response response = co_await Write(std::move(call));
+    if (!warnings.empty()) response.warnings = warnings.Headers();
     Settle();
     done(std::move(response));
   }
@@ -198,6 +210,7 @@ class Server::Impl {
   Admission admission_;
   Writer writer_;
   Garbage garbage_;
+  Decoder decoder_;
   AggregatedGroups aggregated_;
   std::shared_ptr<Resource> definitions_;
   std::vector<ObjectPtr> changed_definitions_;
@@ -227,8 +240,8 @@ void Server::Tick() { impl_->Tick(); }
 void Server::Compact() { impl_->Compact(); }
 bool Server::CollectGarbage() { return impl_->CollectGarbage(); }
 void Server::AddWebhook(Webhook webhook) { impl_->AddWebhook(std::move(webhook)); }
-void Server::AddAggregatedGroup(std::string group, std::string version) {
-  impl_->AddAggregatedGroup(std::move(group), std::move(version));
+void Server::AddAggregatedGroup(std::string group, std::string version, std::string resources) {
+  impl_->AddAggregatedGroup(std::move(group), std::move(version), resources);
 }
 std::uint64_t Server::version() const { return impl_->version(); }
 

@@ -9,6 +9,7 @@
 
 #include "async/executor.h"
 #include "kube/error.h"
+#include "kube/memory/response.h"
 #include "kube/transport.h"
 
 namespace berth::kube::memory {
@@ -72,8 +73,10 @@ class Server {
   };
   void AddWebhook(Webhook webhook);
 
-  // A group that somebody else serves, so that discovery tells of it.
-  void AddAggregatedGroup(std::string group, std::string version);
+  // A group that somebody else serves, so that discovery tells of it. `resources` is the list of
+  // them as aggregated discovery has it (APIResourceDiscovery), a JSON array; without it clients
+  // are sent to the group's own discovery.
+  void AddAggregatedGroup(std::string group, std::string version, std::string resources = "");
 
   std::uint64_t version() const;
 

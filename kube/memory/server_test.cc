@@ -23,6 +23,17 @@ class MemoryServer : public testing::Test {
     return answer;
   }
 
+  void InstallThings() {
+    EXPECT_EQ(Send(Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", R"({
+    "apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.x.dev"},
+    "spec":{"group":"x.dev","scope":"Namespaced","names":{"kind":"Thing","plural":"things"},"versions":[
+    {"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object",
+    "properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"},"color":{"type":"string","default":"red"}}},
+    "status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}})")
+                  .code,
+              201);
+  }
+
   std::mt19937_64 random_{1};
   Server server_{{.now = [] { return async::WallTime(std::chrono::seconds(1'800'000'000)); },
                   .random = [this] { return random_(); }}};
@@ -40,15 +51,59 @@ TEST_F(MemoryServer, KeepsAConfigMap) {
   EXPECT_EQ(Send(Method::kGet, path + "/a").code, 404);
 }
 
+TEST_F(MemoryServer, TellsOfAWebhooksWarningsOnceEachAllowedOrNot) {
+  const auto add = [&](bool mutating, bool allowed, std::string warnings) {
+    server_.AddWebhook({.name = "test",
+                        .group = "",
+                        .resources = {"configmaps"},
+                        .operations = {"CREATE"},
+                        .mutating = mutating,
+                        .call = [=](const std::string& review, const auto& answer) {
+                          const std::string uid = Json::parse(review)["request"]["uid"].as_string();
+                          answer(R"({"response":{"uid":")" + uid + R"(","allowed":)" +
+                                 (allowed ? "true" : "false") + R"(,"warnings":[)" + warnings +
+                                 "]}}");
+                        }});
+  };
+  const auto create = [&](const std::string& name) {
+    return Send(Method::kPost, "/api/v1/namespaces/default/configmaps",
+                R"({"metadata":{"name":")" + name + R"("}})");
+  };
+  add(true, true, R"("say \"please\"","")");
+  add(false, true, R"("say \"please\"","two\nlines","another")");
+  Response made = create("a");
+  EXPECT_EQ(made.code, 201);
+  EXPECT_THAT(made.warnings,
+              testing::ElementsAre(R"(299 - "say \"please\"")", R"(299 - "another")"));
+  add(false, false, R"("too late")");
+  made = create("b");
+  EXPECT_EQ(made.code, 400);
+  EXPECT_THAT(made.warnings, testing::Contains(R"(299 - "too late")"));
+}
+
+TEST_F(MemoryServer, CutsWarningsThatAreTooManyTogether) {
+  std::string spec;
+  for (int i = 0; i < 40; ++i)
+    spec += (i > 0 ? ",\"" : "\"") + std::string(300, 'x') + std::to_string(i) + "\":1";
+  const Response made = Send(Method::kPost, "/api/v1/namespaces/default/configmaps",
+                             R"({"metadata":{"name":"a"},)" + spec + "}");
+  EXPECT_EQ(made.code, 201);
+  ASSERT_THAT(made.warnings, testing::SizeIs(4096 / 256));
+  EXPECT_EQ(made.warnings[0].size(), std::string(R"(299 - "")").size() + 256 + 1) << "one escape";
+}
+
+TEST_F(MemoryServer, ProtobufOfACustomKindIsUnsupported) {
+  const std::string type = "application/vnd.kubernetes.protobuf";
+  EXPECT_EQ(Send(Method::kPost, "/api/v1/namespaces/default/pods", "k8s", type).code, 400);
+  InstallThings();
+  const Response refused =
+      Send(Method::kPost, "/apis/x.dev/v1/namespaces/default/things", "", type);
+  EXPECT_EQ(refused.code, 415);
+  EXPECT_THAT(refused.body, testing::HasSubstr("application/json, application/yaml\""));
+}
+
 TEST_F(MemoryServer, ServesADefinedKindAndItsWatch) {
-  EXPECT_EQ(Send(Method::kPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", R"({
-    "apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.x.dev"},
-    "spec":{"group":"x.dev","scope":"Namespaced","names":{"kind":"Thing","plural":"things"},"versions":[
-    {"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object",
-    "properties":{"spec":{"type":"object","properties":{"size":{"type":"integer"},"color":{"type":"string","default":"red"}}},
-    "status":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}}}]}})")
-                .code,
-            201);
+  InstallThings();
   const std::string path = "/apis/x.dev/v1/namespaces/default/things";
   std::string seen;
   auto watch =

@@ -71,9 +71,9 @@ class Decoder::Builder {
     value.reserve(array.size());
     std::size_t index = 0;
     for (const dom::element item : array) {
-      const std::size_t mark = Enter("[" + std::to_string(index++) + "]");
+      path_.push_back({{}, index++});
       value.push_back(Build(item));
-      path_.resize(mark);
+      path_.pop_back();
     }
     return value;
   }
@@ -94,34 +94,22 @@ class Decoder::Builder {
     value.reserve(end - begin);
     for (std::size_t i = begin; i < end; ++i) {
       const Member member = members_[i];
-      const std::size_t mark = EnterMember(member.first);
       if (i + 1 < end && members_[i + 1].first == member.first) {
-        if (duplicates_) duplicates_->push_back(path_);
-      } else {
-        value.insert_or_assign(member.first, Build(member.second));
+        if (duplicates_) duplicates_->push_back(PathOf(path_, member.first));
+        continue;
       }
-      path_.resize(mark);
+      path_.push_back({member.first});
+      value.insert_or_assign(member.first, Build(member.second));
+      path_.pop_back();
     }
     members_.resize(begin);
     return value;
   }
 
-  // Paths are kept only for who asked for duplicates.
-  std::size_t Enter(std::string_view step) {
-    const std::size_t mark = path_.size();
-    if (duplicates_) path_ += step;
-    return mark;
-  }
-  std::size_t EnterMember(std::string_view key) {
-    const std::size_t mark = path_.size();
-    if (duplicates_) path_.append(mark == 0 ? "" : ".").append(key);
-    return mark;
-  }
-
   dom::parser parser_;
   std::vector<Member> members_;
   std::vector<std::string>* duplicates_ = nullptr;
-  std::string path_;
+  std::vector<PathStep> path_;
 };
 
 Decoder::Decoder() : builder_(std::make_unique<Builder>()) {}
@@ -144,6 +132,20 @@ void CopyMember(const Value& from, Value& to, std::string_view key) {
   } else {
     to.erase(key);
   }
+}
+
+std::string PathOf(const std::vector<PathStep>& steps, std::string_view last) {
+  std::string path;
+  const auto add = [&](std::string_view key) { path.append(path.empty() ? "" : ".").append(key); };
+  for (const PathStep& step : steps) {
+    if (step.key.data()) {
+      add(step.key);
+    } else {
+      path.append("[").append(std::to_string(step.index)).append("]");
+    }
+  }
+  add(last);
+  return path;
 }
 
 bool Contains(const Value& list, const Value& item) {

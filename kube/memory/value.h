@@ -63,6 +63,15 @@ void CopyMember(const Value& from, Value& to, std::string_view key);
 // Whether a list has the item. O(items).
 bool Contains(const Value& list, const Value& item);
 
+// A step on the way to a value: a member, or an item when there is no key. Walks keep their steps
+// and write them out only where there is something to tell.
+struct PathStep {
+  std::string_view key;
+  std::size_t index = 0;
+};
+// As in spec.parts[0].name.
+std::string PathOf(const std::vector<PathStep>& steps, std::string_view last);
+
 // Members that every object has.
 inline bool IsMetaMember(std::string_view key) {
   return key == "apiVersion" || key == "kind" || key == "metadata";

@@ -10,7 +10,6 @@
 #include "kube/memory/patch.h"
 #include "kube/memory/read.h"
 #include "kube/memory/render.h"
-#include "kube/memory/selection.h"
 #include "log/format.h"
 
 namespace berth::kube::memory {
@@ -118,7 +117,8 @@ Status NotAPatch(const Value& object, std::string_view why) {
 Status NoApply() {
   return {415,
           "UnsupportedMediaType",
-          "the API server in memory keeps no managed fields: apply without --server-side",
+          "the API server in memory keeps no managed fields: apply without --server-side (helm: "
+          "--server-side=false)",
           {}};
 }
 
@@ -361,17 +361,9 @@ async::Task<Response> Writer::Delete(Call call) {
 async::Task<Response> Writer::DeleteCollection(Call call) {
   auto options = ReadDeleteOptions(call);
   if (!options) co_return Answer(options.error());
-  const auto selection = ReadSelection(call);
-  if (!selection) co_return Answer(selection.error());
-  Response listed = List(cluster_, call);
-  if (listed.code != 200) co_return listed;
-  std::vector<ObjectPtr> objects;
-  call.resource().objects.Each(selection->prefix, "", std::nullopt,
-                               [&](const std::string& key, const ObjectPtr& object) {
-                                 if (selection->Matches(key, *object)) objects.push_back(object);
-                                 return true;
-                               });
-  for (const ObjectPtr& object : objects) {
+  auto listed = List(cluster_, call);
+  if (!listed) co_return std::move(listed.error());
+  for (const ObjectPtr& object : listed->objects) {
     Call one = call;
     one.ns = object->ns();
     one.name = object->name();
@@ -379,7 +371,7 @@ async::Task<Response> Writer::DeleteCollection(Call call) {
     // Who is gone already is no failure.
     if (response.code >= 300 && response.code != 404) co_return response;
   }
-  co_return listed;
+  co_return std::move(listed->response);
 }
 
 }  // namespace berth::kube::memory

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "kube/memory/conformance/body_text.h"
 #include "kube/memory/conformance/normalizer.h"
 #include "kube/memory/conformance/scenario.h"
 #include "kube/memory/conformance/under_test.h"
@@ -31,12 +32,13 @@ class Play {
 
  private:
   void Do(const Step& step) {
-    Request request = step.request;
+    kube::Request request = step.request;
     request.path = normalizer_.Fill(request.path);
-    request.body = normalizer_.Fill(request.body);
+    request.body = ExpandRepeats(normalizer_.Fill(request.body));
+    if (step.protobuf) request.body = ProtobufText::Encode(request.body);
     switch (step.kind) {
       case Step::Kind::kRequest:
-        return Write(server_.Send(request));
+        return Request(step, request);
       case Step::Kind::kUntil:
         return Until(step, request);
       case Step::Kind::kWatch:
@@ -52,7 +54,27 @@ class Play {
     }
   }
 
-  void Until(const Step& step, const Request& request) {
+  // A list that others add to, without the items that the scenario isn't about.
+  static Response ItemOf(Response response, const std::string& name) {
+    if (name.empty()) return response;
+    auto list = Decoder().Decode(response.body);
+    if (!list || !list->is_object()) return response;
+    Value items = Value::Array();
+    for (const Value& item : (*list)["items"].array_range()) {
+      if (TextAt(item, "metadata", "name") == name) items.push_back(item);
+    }
+    list->insert_or_assign("items", std::move(items));
+    response.body = list->to_string();
+    return response;
+  }
+
+  void Request(const Step& step, const kube::Request& request) {
+    Response response = ItemOf(server_.Send(request), normalizer_.Fill(step.item));
+    if (!step.warnings) response.warnings.clear();
+    Write(response);
+  }
+
+  void Until(const Step& step, const kube::Request& request) {
     const auto holds = [&](const Response& response) {
       return response.code == step.number && response.body.contains(step.containing) &&
              (step.without.empty() || !response.body.contains(step.without));
@@ -82,6 +104,10 @@ class Play {
     std::string body = normalizer_.Normalize(response.body);
     while (body.ends_with('\n')) body.pop_back();
     Write(Format("{} {}", response.code, body));
+    // As the problems of a strict decoding: in the order of the document or not.
+    auto warnings = response.warnings;
+    std::ranges::sort(warnings);
+    for (const std::string& warning : warnings) Write("warning: " + warning);
   }
   void Write(std::string line) {
     while (line.ends_with('\n')) line.pop_back();

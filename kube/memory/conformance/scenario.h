@@ -22,6 +22,9 @@ struct Step {
   int number = 0;          // of kUntil: the status code; of kLines: how many
   std::string containing;  // of kUntil: what the answer has,
   std::string without;     // and has not
+  std::string item;        // of a list: the one item to show
+  bool protobuf = false;   // the body is a ProtobufText
+  bool warnings = true;    // are shown
   bool silent = false;     // of an included file: not part of the transcript
 };
 
@@ -80,7 +83,7 @@ class ScenarioReader {
     } else {
       step.request.method = MethodOf(verb);
     }
-    for (std::string word; words >> word;) ReadWord(word, step.request);
+    for (std::string word; words >> word;) ReadWord(word, step);
     if (step.request.path.empty()) throw std::runtime_error("no path: " + line);
     return step;
   }
@@ -94,7 +97,8 @@ class ScenarioReader {
     throw std::runtime_error("no such step: " + verb);
   }
 
-  static void ReadWord(const std::string& word, Request& request) {
+  static void ReadWord(const std::string& word, Step& step) {
+    Request& request = step.request;
     if (word.starts_with('/')) {
       request.path = word;
     } else if (word == "table") {
@@ -109,6 +113,18 @@ class ScenarioReader {
       request.content_type = "application/apply-patch+yaml";
     } else if (word == "json" || word == "merge" || word == "strategic-merge") {
       request.content_type = Format("application/{}-patch+json", word);
+    } else if (word == "protobuf") {
+      request.content_type = "application/vnd.kubernetes.protobuf";
+      step.protobuf = true;
+    } else if (word == "nowarnings") {
+      step.warnings = false;
+    } else if (word == "discovery") {
+      request.accept =
+          "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+    } else if (word.starts_with("item=")) {
+      step.item = word.substr(5);
+    } else if (word.starts_with("type=")) {
+      request.content_type = word.substr(5);
     } else if (word.starts_with("accept=")) {
       request.accept = word.substr(7);
     } else {

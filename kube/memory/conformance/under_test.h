@@ -90,7 +90,8 @@ class OverHttps : public UnderTest {
 
   Response Send(const Request& request) override {
     Response response;
-    response.code = Perform(request, [&](std::string_view part) { response.body += part; });
+    response.code =
+        Perform(request, [&](std::string_view part) { response.body += part; }, &response.warnings);
     return response;
   }
 
@@ -106,7 +107,7 @@ class OverHttps : public UnderTest {
     // An answer that is none of a watch comes at once; a stream may have nothing to say.
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     const std::lock_guard lock(state->mutex);
-    if (state->stream.ended && state->code != 200) return Response{state->code, state->all};
+    if (state->stream.ended && state->code != 200) return Response(state->code, state->all);
     return std::nullopt;
   }
 
@@ -144,7 +145,8 @@ class OverHttps : public UnderTest {
     curl_easy_setopt(curl, option, &blob);
   }
 
-  int Perform(const Request& request, const std::function<void(std::string_view)>& on_part) {
+  int Perform(const Request& request, const std::function<void(std::string_view)>& on_part,
+              std::vector<std::string>* warnings = nullptr) {
     static constexpr const char* kMethods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> curl(curl_easy_init(),
                                                                    curl_easy_cleanup);
@@ -166,6 +168,10 @@ class OverHttps : public UnderTest {
     const std::pair context(this, &on_part);
     curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &context);
     curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, &Written<decltype(context)>);
+    if (warnings) {
+      curl_easy_setopt(curl.get(), CURLOPT_HEADERDATA, warnings);
+      curl_easy_setopt(curl.get(), CURLOPT_HEADERFUNCTION, &Header);
+    }
     curl_easy_setopt(curl.get(), CURLOPT_XFERINFODATA, this);
     curl_easy_setopt(curl.get(), CURLOPT_XFERINFOFUNCTION, &Progress);
     curl_easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);
@@ -181,6 +187,15 @@ class OverHttps : public UnderTest {
   template <typename Context>
   static std::size_t Written(char* data, std::size_t size, std::size_t count, void* context) {
     (*static_cast<Context*>(context)->second)(std::string_view(data, size * count));
+    return size * count;
+  }
+  static std::size_t Header(char* data, std::size_t size, std::size_t count, void* warnings) {
+    std::string_view line(data, size * count);
+    line = line.substr(0, line.find_last_not_of("\r\n") + 1);
+    for (const std::string_view name : {"Warning: ", "warning: "}) {
+      if (!line.starts_with(name)) continue;
+      static_cast<std::vector<std::string>*>(warnings)->emplace_back(line.substr(name.size()));
+    }
     return size * count;
   }
   static int Progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
