@@ -15,6 +15,7 @@ namespace {
 using namespace berth;
 
 constexpr int kReviews = 1'000;
+constexpr int kClaims = 100;  // in each round; a pool keeps at most 256 blocks reserved
 constexpr const char* kNumber = "000000000000";  // in the claim's review, in place of its number
 
 std::string Read(const char* path) {
@@ -60,9 +61,9 @@ int main(int argc, char** argv) {
 
   const std::string claim = Read(argv[2]);
   std::vector<std::string> claims[2];
-  for (int i = 0; i < 2 * kReviews; ++i) claims[i / kReviews].push_back(Numbered(claim, i + 1));
+  for (int i = 0; i < 2 * kClaims; ++i) claims[i / kClaims].push_back(Numbered(claim, i + 1));
   int round = 0;
-  hot::Count("review_claim", kReviews, [&] {
+  hot::Count("review_claim", kClaims, [&] {
     Judge(cluster, "/mutate/plexaubnet.io/subnetclaims", claims[round++], R"("patch":")");
   });
 }

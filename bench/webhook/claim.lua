@@ -1,6 +1,5 @@
 -- wrk's script: posts the review given as the first argument, each time with another number in place of its zeros, counting
--- from the second argument on, so that every claim is a new one. The first answer that is not allowed, or has no patch, ends
--- wrk. The review names its block size, so a patch can only be the stamp.
+-- from the second argument on, so that every claim is a new one. The first answer that is not allowed ends wrk.
 dofile("review.lua")
 local post = init
 local zeros = "000000000000"
@@ -18,7 +17,7 @@ function request()
 end
 
 function response(status, headers, body)
-  if status ~= 200 or not body:find('"allowed":true', 1, true) or not body:find('"patch":"', 1, true) then
+  if status ~= 200 or not body:find('"allowed":true', 1, true) then
     io.stderr:write("claim ", number, " or an earlier one: ", status, " ", body, "\n")
     os.exit(1)
   end
