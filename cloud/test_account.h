@@ -5,7 +5,8 @@
 
 #include "async/executor.h"
 #include "cloud/aliyun/api_client.h"
-#include "cloud/aliyun/credentials.h"
+#include "cloud/aliyun/key_accounts.h"
+#include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "cloud/call_log.h"
 #include "cloud/simulator/cloud.h"
@@ -17,6 +18,7 @@ namespace berth::cloud {
 struct TestAccount {
   static constexpr const char* kKeyId = "LTAI-of-the-test";
   static constexpr const char* kSecret = "very-secret";
+  static constexpr const char* kRegion = "cn-hangzhou";
 
   // Of `limits` what the client may ask of the cloud counts, not where that is.
   TestAccount(async::Executor& executor, simulator::Fates& fates, simulator::Cloud::Options options,
@@ -24,24 +26,33 @@ struct TestAccount {
       : cloud(std::move(options)),
         network(cloud, executor, fates),
         transport(network, executor),
-        credentials({.key_id = kKeyId, .secret = kSecret, .security_token = ""}),
         api(executor, transport, credentials, observer, Placed(std::move(limits))),
+        key_accounts(executor, transport, observer, Placed({})),
+        vpcs(api, credentials, key_accounts, kRegion),
         vpc(api) {
     GiveKey();
+    credentials.now = aliyun::Credential{kKeyId, kSecret, ""};
   }
 
   void GiveKey() { cloud.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"}); }
+  // From now on calls are signed with another key.
+  void ChangeKey(const std::string& id, const std::string& account) {
+    cloud.keys().Add({.id = id, .secret = kSecret, .caller = "berth", .account = account});
+    credentials.now = aliyun::Credential{id, kSecret, ""};
+  }
 
   simulator::Cloud cloud;
   simulator::Network network;
   simulator::Transport transport;
-  aliyun::FixedCredentials credentials;
+  aliyun::TestCredentials credentials;
   aliyun::ApiClient api;
-  aliyun::VpcClient vpc;
+  aliyun::KeyAccounts key_accounts;
+  aliyun::VpcClients vpcs;
+  aliyun::VpcClient vpc;  // of whatever account the key is
 
  private:
   static aliyun::ApiOptions Placed(aliyun::ApiOptions options) {
-    options.region = "cn-hangzhou";
+    options.region = kRegion;
     options.endpoint = aliyun::VpcEndpoint(options.region, false);
     options.version = aliyun::kVpcVersion;
     return options;

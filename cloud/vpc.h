@@ -35,6 +35,9 @@ struct Eip {
   std::vector<std::string> security_protection_types;
   bool deletion_protection = false;
   bool service_managed = false;  // by another product of the cloud: not ours to change
+  // Normal; FinancialLocked when the account owes money, SecurityLocked, …
+  std::string business_status;
+  std::vector<std::string> lock_reasons;  // why it carries no traffic; empty when it does
   Tags tags;
 
   friend bool operator==(const Eip&, const Eip&) = default;
@@ -57,11 +60,21 @@ struct EipRequest {
   int period = 0;
   std::string pricing_cycle;  // Month, Year
   bool auto_pay = false;
+
+  friend bool operator==(const EipRequest&, const EipRequest&) = default;
 };
 
 // The reason of an error of a call that never left this process: there was no turn for it
-// (kThrottled), or no key.
+// (kThrottled), no key, or only a key of another account.
 inline constexpr std::string_view kNotSent = "NotSent";
+
+// Where an EIP is: its ID means nothing in another region or account.
+struct Place {
+  std::string region;
+  std::string account;  // the ID of the cloud account, which is no secret
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
 
 struct AllocatedEip {
   std::string allocation_id;
@@ -75,11 +88,12 @@ struct EipChange {
   std::optional<std::string> description;
 };
 
-// The part of a cloud's network API that keeps elastic IPs, one region of it. Errors are classed:
-// kThrottled, kRetry and kAmbiguous may be tried again, a write with the same client token;
-// kNotFound means that what was to be gone is gone; kTerminal will not get better by itself. An
-// error's reason is the cloud's code, its message ends with the request ID. Calls of one action
-// wait for their turn when there are more than the cloud takes. Of the control thread.
+// The part of a cloud's network API that keeps elastic IPs, one account in one region. Errors are
+// classed: kThrottled, kRetry and kAmbiguous may be tried again, a write with the same client
+// token; kNotFound means that what was to be gone is gone; kTerminal will not get better by itself.
+// An error's reason is the cloud's code; its message begins with the action and the code and ends
+// with the request ID. Calls of one action wait for their turn when there are more than the cloud
+// takes. Of the control thread.
 class Vpc {
  public:
   static constexpr std::size_t kMostIds = 50;  // of one DescribeEips
@@ -102,6 +116,19 @@ class Vpc {
   virtual async::Task<Result<void>> UntagEips(std::vector<std::string> ids,
                                               std::vector<std::string> keys) = 0;
   virtual async::Task<Result<void>> MoveEip(std::string id, std::string resource_group) = 0;
+};
+
+// The accounts whose access keys this process has or had, in one region. Of the control thread.
+class Vpcs {
+ public:
+  virtual ~Vpcs() = default;
+
+  // The region, and the account of the access key of the moment. Errors are as of a call that
+  // reads. Cheap while the key stays the same.
+  virtual async::Task<Result<Place>> Here() = 0;
+  // Calls of it are signed with keys of this account only. While there is only another account's
+  // key they are not sent: kRetry, kNotSent. Lives as long as this.
+  virtual Vpc& In(const std::string& account) = 0;
 };
 
 }  // namespace berth::cloud

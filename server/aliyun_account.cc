@@ -36,6 +36,17 @@ aliyun::ApiOptions VpcOptionsOf(const AliyunOptions& options) {
   return api;
 }
 
+std::string StsEndpointOf(const AliyunOptions& options) {
+  return options.sts_endpoint.empty() ? aliyun::StsEndpoint(options.region, options.vpc_network)
+                                      : options.sts_endpoint;
+}
+
+aliyun::ApiOptions StsOptionsOf(const AliyunOptions& options) {
+  aliyun::ApiOptions api = VpcOptionsOf(options);
+  api.endpoint = StsEndpointOf(options);
+  return api;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<AliyunAccount>> AliyunAccount::Open(async::Executor& executor,
@@ -50,13 +61,10 @@ Result<std::unique_ptr<AliyunAccount>> AliyunAccount::Open(async::Executor& exec
   }
   auto transport = std::make_unique<http::ClientTransport>(
       client, std::make_shared<http::Peer>(std::move(peer)), executor);
-  auto credentials = aliyun::OpenCredentials(
-      executor, *transport, observer,
-      {.folder = options.credentials_dir,
-       .sts_endpoint = options.sts_endpoint.empty()
-                           ? aliyun::StsEndpoint(options.region, options.vpc_network)
-                           : options.sts_endpoint,
-       .environment = Variable});
+  auto credentials = aliyun::OpenCredentials(executor, *transport, observer,
+                                             {.folder = options.credentials_dir,
+                                              .sts_endpoint = StsEndpointOf(options),
+                                              .environment = Variable});
   if (!credentials) return std::unexpected(credentials.error());
   return std::make_unique<AliyunAccount>(executor, std::move(transport), std::move(*credentials),
                                          observer, options);
@@ -68,6 +76,7 @@ AliyunAccount::AliyunAccount(async::Executor& executor, std::unique_ptr<http::Tr
     : transport_(std::move(transport)),
       credentials_(std::move(credentials)),
       vpc_api_(executor, *transport_, *credentials_, observer, VpcOptionsOf(options)),
-      vpc_(vpc_api_) {}
+      key_accounts_(executor, *transport_, observer, StsOptionsOf(options)),
+      vpcs_(vpc_api_, *credentials_, key_accounts_, options.region) {}
 
 }  // namespace berth::server

@@ -5,6 +5,7 @@
 #include "async/executor.h"
 #include "cloud/aliyun/api_client.h"
 #include "cloud/aliyun/credentials.h"
+#include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "cloud/call_log.h"
 #include "http/client.h"
@@ -13,7 +14,7 @@
 
 namespace berth::server {
 
-// An account with Alibaba Cloud and all that calling it takes. Of the control thread.
+// Access to Alibaba Cloud and all that calling it takes. Of the control thread.
 class AliyunAccount {
  public:
   // Over HTTPS, as the options say. kTerminal when a file cannot be read or there is no key.
@@ -28,13 +29,14 @@ class AliyunAccount {
                 std::unique_ptr<cloud::aliyun::Credentials> credentials,
                 cloud::CallObserver* observer, const AliyunOptions& options);
 
-  cloud::Vpc& vpc() { return vpc_; }
+  cloud::Vpcs& vpcs() { return vpcs_; }
 
  private:
   const std::unique_ptr<http::Transport> transport_;
   const std::unique_ptr<cloud::aliyun::Credentials> credentials_;
   cloud::aliyun::ApiClient vpc_api_;
-  cloud::aliyun::VpcClient vpc_;
+  cloud::aliyun::KeyAccounts key_accounts_;
+  cloud::aliyun::VpcClients vpcs_;
 };
 
 }  // namespace berth::server

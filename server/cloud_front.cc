@@ -130,7 +130,10 @@ Answer OnEips(simulator::VpcProduct& vpc, const http::Request& request, const st
 Answer OnKeys(simulator::Gate& keys, const http::Request& request, const std::string& id) {
   if (id.empty()) return Wrong(404, "name the key: /keys/ID");
   if (request.method == "PUT") {
-    keys.Add({.id = id, .secret = request.body, .caller = kOwner});
+    const auto slash = id.find('/');
+    simulator::Key key{.id = id.substr(0, slash), .secret = request.body, .caller = kOwner};
+    if (slash != id.npos) key.account = id.substr(slash + 1);
+    keys.Add(std::move(key));
     return {};
   }
   if (request.method != "DELETE") return Wrong(405, "a key is not shown");

@@ -22,7 +22,7 @@ namespace berth::server {
 //                       lockReason (financial, security), which locks it
 //   DELETE /eips/ID     at once, whatever it is used for
 //   POST   /packages    a bandwidth package
-//   PUT    /keys/ID     an access key whose secret is the body
+//   PUT    /keys/ID     an access key whose secret is the body; /keys/ID/ACCOUNT: of that account
 //   DELETE /keys/ID
 //
 // A thread of its own has the cloud. Thread-safe.

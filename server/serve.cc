@@ -385,7 +385,7 @@ void Server::StartSystems() {
   desk_.Open(control_->ipam.get());
   if (account_) {
     control_->eip = std::make_unique<eip::System>(
-        control_thread_, *control_->transport, *control_->leadership, account_->vpc(),
+        control_thread_, *control_->transport, *control_->leadership, account_->vpcs(),
         eip::System::Options{.resync = options_.aliyun.eip_resync, .registry = &registry_});
     eip_desk_.Open(control_->eip.get());
   }

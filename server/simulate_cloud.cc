@@ -103,12 +103,13 @@ void Simulation::Announce() const {
 A simulated Alibaba Cloud: what is allocated in it is gone when this ends (Ctrl-C). Berth uses it with
 
   berth serve … --aliyun-region {} --aliyun-vpc-endpoint https://localhost:{} \
+    --aliyun-sts-endpoint https://localhost:{} \
     --aliyun-credentials-dir {}/credentials --aliyun-ca-file {}/certs/ca.crt
 
 What it has, and what others do in it:  curl --cacert {}/certs/ca.crt https://localhost:{}/eips
 
 )",
-                      options_.region, port, dir, dir, dir, port)
+                      options_.region, port, port, dir, dir, dir, port)
             << std::flush;
 }
 

@@ -22,12 +22,13 @@ class SimulateCloudTest : public testing::Test {
   }
   void Open(const std::filesystem::path& credentials) {
     loop_.Run([&] {
-      auto account = AliyunAccount::Open(
-          loop_, client_, nullptr,
-          {.region = "cn-hangzhou",
-           .credentials_dir = credentials,
-           .vpc_endpoint = "https://localhost:" + std::to_string(cloud_->port("cloud")),
-           .ca_file = CaFile()});
+      const std::string endpoint = "https://localhost:" + std::to_string(cloud_->port("cloud"));
+      auto account = AliyunAccount::Open(loop_, client_, nullptr,
+                                         {.region = "cn-hangzhou",
+                                          .credentials_dir = credentials,
+                                          .vpc_endpoint = endpoint,
+                                          .sts_endpoint = endpoint,
+                                          .ca_file = CaFile()});
       if (!account) throw std::runtime_error(account.error().message);
       account_ = std::move(*account);
     });
@@ -48,7 +49,7 @@ class SimulateCloudTest : public testing::Test {
       running = async::Start(
           [](auto ask, cloud::Vpc& vpc, std::promise<Result<T>>* to) -> async::Task<void> {
             to->set_value(co_await ask(vpc));
-          }(std::move(call), account_->vpc(), &answer));
+          }(std::move(call), account_->vpcs().In(cloud::simulator::kDefaultAccount), &answer));
     });
     auto result = answer.get_future().get();
     loop_.Run([&] { running = {}; });

@@ -6,6 +6,7 @@
 
 #include "cloud/aliyun/api_client.h"
 #include "cloud/aliyun/credentials.h"
+#include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "kube/yaml.h"
 #include "log/format.h"
@@ -24,6 +25,14 @@ constexpr const char* kMergePatch = "application/merge-patch+json";
 constexpr const char* kKeyId = "LTAIsimulated";
 constexpr const char* kSecret = "simulated";
 constexpr const char* kRegion = "cn-hangzhou";
+constexpr const char* kOtherKeyId = "LTAIother";
+constexpr const char* kOtherAccount = "6543210987654321";
+constexpr const char* kOtherRegion = "cn-beijing";
+// In the message of every refusal that passes.
+constexpr const char* kPasses = "this will pass";
+constexpr std::array<const char*, 6> kPassingCodes = {
+    "InvalidTimeStamp.Expired", "IncompleteSignature",      "ReserveIpFail",
+    "OrderError.EIP",           "InvalidRegionId.NotFound", "Unheard.Of"};
 constexpr std::size_t kQuota = 100'000;
 
 std::string ObjectPath(std::string_view name) {
@@ -42,12 +51,25 @@ std::string NameOf(const Json& object) { return Text(object["metadata"], "name")
 std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
 bool Deleting(const Json& object) { return object["metadata"].contains("deletionTimestamp"); }
 
-Json ReadyOf(const Json& object) {
+Json ConditionOf(const Json& object, std::string_view type) {
   const Json conditions = Part(object, "status").get_value_or<Json>("conditions", Json::Array());
   for (const Json& condition : conditions.array_range()) {
-    if (Text(condition, "type") == "Ready") return condition;
+    if (Text(condition, "type") == type) return condition;
   }
   return Json::Object();
+}
+
+Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
+
+// Its address, or attempt, is where Berth does not work in the end.
+bool IsElsewhere(const Json& object) {
+  const Json status = Part(object, "status");
+  const std::string account = Text(status, "account");
+  if (Text(status, "allocationID").empty() && !Part(status, "attempt").contains("clientToken")) {
+    return false;
+  }
+  return !account.empty() &&
+         (account != simulator::kDefaultAccount || Text(status, "region") != kRegion);
 }
 
 std::string Annotate(std::string_view annotation, std::string_view value) {
@@ -83,8 +105,7 @@ void DropTagsWithin(World& world, async::Duration most, std::string name) {
 // What goes wrong on the way to the cloud, as often as on the way to the API server.
 class Eip::Trouble : public simulator::Fates {
  public:
-  Trouble(World& world, const int& storms, const int& forbidden)
-      : world_(world), storms_(storms), forbidden_(forbidden) {}
+  Trouble(World& world, const Eip& owner) : world_(world), owner_(owner) {}
 
   simulator::Fate Draw(const http::Request&) override {
     Dice& random = world_.random();
@@ -96,10 +117,14 @@ class Eip::Trouble : public simulator::Fates {
     fate.outlives_caller = random.Chance(0.5);
     if (random.Chance(faults.slow)) fate.there += random.Between(0s, 15s);
     if (random.Chance(faults.slow)) fate.back += random.Between(0s, 15s);
-    if (forbidden_ > 0) {
+    fate.trusted = owner_.untrusted_ == 0;
+    if (!owner_.passing_.empty()) {
+      fate.refusal = {400, owner_.passing_.back(), kPasses};
+      fate.carried_out = false;
+    } else if (owner_.forbidden_ > 0) {
       fate.refusal = {403, "Forbidden.RAM", "User not authorized to operate on the resource."};
       fate.carried_out = false;
-    } else if (storms_ > 0 && random.Chance(0.9)) {
+    } else if (owner_.storms_ > 0 && random.Chance(0.9)) {
       fate.refusal = simulator::Throttled();
       fate.carried_out = false;
     } else if (random.Chance(faults.refused)) {
@@ -121,52 +146,94 @@ class Eip::Trouble : public simulator::Fates {
 
  private:
   World& world_;
-  const int& storms_;
-  const int& forbidden_;
+  const Eip& owner_;
 };
 
+// The access key that Berth is given at the moment.
+class Eip::Keys : public cloud::aliyun::Credentials {
+ public:
+  explicit Keys(const Eip& owner) : owner_(owner) {}
+
+  async::Task<Result<cloud::aliyun::Credential>> Get() override {
+    co_return cloud::aliyun::Credential{owner_.key_id_, kSecret, ""};
+  }
+  void Refused(const cloud::aliyun::Credential& /*credential*/) override {}
+
+ private:
+  const Eip& owner_;
+};
+
+// Berth with one region: another one takes a restart.
 class Eip::Replica : public Program {
  public:
   Replica(Eip& owner, Process& process, kube::Transport& transport)
-      : to_cloud_(*owner.network_, process),
-        credentials_({.key_id = kKeyId, .secret = kSecret, .security_token = ""}),
-        api_(process, to_cloud_, credentials_, nullptr,
-             {.endpoint = cloud::aliyun::VpcEndpoint(kRegion, false),
-              .version = std::string(cloud::aliyun::kVpcVersion),
-              .region = kRegion}),
-        vpc_(api_),
-        leadership_(process, transport,
-                    {.ns = "default",
-                     .name = "berth",
-                     .identity = Format("{}.{}", process.name(), process.life())}),
-        system_(process, transport, leadership_, vpc_, {}) {
-    leadership_.Start();
+      : owner_(owner), process_(process), transport_(transport) {
+    owner_.running_.insert(this);
+    Restart();
+  }
+  ~Replica() override { owner_.running_.erase(this); }
+
+  async::Task<void> Stop() override { return berth_->leadership.Stop(); }
+
+  void Restart() {
+    berth_.reset();
+    const std::string identity =
+        Format("{}.{}.{}", process_.name(), process_.life(), ++owner_.starts_);
+    berth_ = std::make_unique<Berth>(owner_, process_, transport_, identity);
+    berth_->leadership.Start();
   }
 
-  async::Task<void> Stop() override { return leadership_.Stop(); }
-
  private:
-  simulator::Transport to_cloud_;
-  cloud::aliyun::FixedCredentials credentials_;
-  cloud::aliyun::ApiClient api_;
-  cloud::aliyun::VpcClient vpc_;
-  runtime::Leadership leadership_;
-  eip::System system_;
+  struct Berth {
+    Berth(Eip& owner, Process& process, kube::Transport& transport, const std::string& identity)
+        : to_cloud(*owner.network_, process),
+          credentials(owner),
+          api(process, to_cloud, credentials, nullptr, OptionsFor(owner.region_)),
+          accounts(process, to_cloud, nullptr, OptionsFor(owner.region_)),
+          vpcs(api, credentials, accounts, owner.region_),
+          leadership(process, transport, {.ns = "default", .name = "berth", .identity = identity}),
+          system(process, transport, leadership, vpcs, {}) {}
+
+    simulator::Transport to_cloud;
+    Keys credentials;
+    cloud::aliyun::ApiClient api;
+    cloud::aliyun::KeyAccounts accounts;
+    cloud::aliyun::VpcClients vpcs;
+    runtime::Leadership leadership;
+    eip::System system;
+  };
+
+  static cloud::aliyun::ApiOptions OptionsFor(const std::string& region) {
+    return {.endpoint = cloud::aliyun::VpcEndpoint(region, false),
+            .version = std::string(cloud::aliyun::kVpcVersion),
+            .region = region};
+  }
+
+  Eip& owner_;
+  Process& process_;
+  kube::Transport& transport_;
+  std::unique_ptr<Berth> berth_;
 };
 
-Eip::Eip(std::uint64_t seed) : cloud_(OptionsFor(seed)) {
+Eip::Eip(std::uint64_t seed) : cloud_(OptionsFor(seed)), key_id_(kKeyId), region_(kRegion) {
   cloud_.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"});
+  cloud_.keys().Add(
+      {.id = kOtherKeyId, .secret = kSecret, .caller = "berth", .account = kOtherAccount});
+  cloud_.vpc(simulator::kDefaultAccount, kOtherRegion);
+  cloud_.vpc(kOtherAccount, kRegion);
+  cloud_.vpc(kOtherAccount, kOtherRegion);
 }
 Eip::~Eip() = default;
 
 void Eip::SetUp(World& world) {
+  moves_ = world.random().Chance(0.25);
   // Who looks at an old state cannot know better; nor who stood still between a look and a deed.
   const Faults& faults = world.faults();
   const bool late = faults.stale > 0 || faults.pause > 0 || faults.partition > 0 ||
                     faults.slow > 0 || faults.cut > 0 || faults.lost_request > 0;
   grace_ = late ? 100s : 10s;
   site_ = std::make_unique<Process>(world.scheduler(), world.random(), "cloud", [](Process&) {});
-  trouble_ = std::make_unique<Trouble>(world, storms_, forbidden_);
+  trouble_ = std::make_unique<Trouble>(world, *this);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
   for (const std::string_view yaml : CustomResourceDefinitions()) {
     world.Must({.method = kube::Method::kPost,
@@ -180,6 +247,10 @@ void Eip::SetUp(World& world) {
     world.scheduler().After(world.random().Between(0s, world.chaos()),
                             [this, &world] { Act(world); });
   }
+  if (moves_) {
+    world.scheduler().After(world.random().Between(0s, world.chaos()),
+                            [this, &world] { Move(world); });
+  }
   const int storms = static_cast<int>(world.random().Below(4));
   for (int i = 0; i < storms; ++i) {
     world.scheduler().After(world.random().Between(0s, world.chaos()),
@@ -189,6 +260,28 @@ void Eip::SetUp(World& world) {
 
 std::unique_ptr<Program> Eip::Boot(World&, Process& process, kube::Transport& transport) {
   return std::make_unique<Replica>(*this, process, transport);
+}
+
+void Eip::GiveRegion(const std::string& region) {
+  if (std::exchange(region_, region) == region) return;
+  for (Replica* replica : running_) replica->Restart();
+}
+
+// Somebody gives Berth the key of another account, or another region, and takes it back later.
+void Eip::Move(World& world) {
+  Dice& random = world.random();
+  if (random.Chance(0.5)) {
+    world.Trace("{}", "Berth has another account's key");
+    key_id_ = kOtherKeyId;
+  } else {
+    world.Trace("{}", "Berth has another region");
+    GiveRegion(kOtherRegion);
+  }
+  world.scheduler().After(random.Between(1s, 90s), [this, &world] {
+    world.Trace("{}", "Berth has its own account and region");
+    key_id_ = kKeyId;
+    GiveRegion(kRegion);
+  });
 }
 
 void Eip::Act(World& world) {
@@ -304,7 +397,8 @@ void Eip::Wipe(World& world) {
   // Only who has its tag can be known by it.
   const std::string id = Text(Part(object, "status"), "allocationID");
   const bool settled = Text(ReadyOf(object), "status") == "True" && witness_.TagOf(id) == uid;
-  if (!settled) witness_.Excuse(uid);
+  // In another account or region its tag is not found either.
+  if (!settled || moves_) witness_.Excuse(uid);
   if (random.Chance(0.4)) {
     world.Ask({.method = kube::Method::kPatch,
                .path = ObjectPath(NameOf(object)),
@@ -356,8 +450,10 @@ void Eip::Meddle(World& world) {
       eip.name = "meddled";
       return;
     case 3:
-      // Who has lost its status as well is beyond help.
-      if (!wiped_.contains(witness_.TagOf(id))) cloud_.vpc().SetTags(id, {});
+      // An object that has lost its status as well is beyond help, and so is a PrePaid address of
+      // which its object was not told.
+      if (eip.instance_charge_type != "PrePaid" && !wiped_.contains(witness_.TagOf(id)))
+        cloud_.vpc().SetTags(id, {});
       return;
     case 4:
       eip.deletion_protection = true;
@@ -382,15 +478,19 @@ void Eip::Meddle(World& world) {
 // For a while the cloud takes next to nothing, or nothing of some kind.
 void Eip::Storm(World& world) {
   Dice& random = world.random();
-  const auto kind = random.Below(5);
-  const auto length = random.Between(1s, 40s);
+  const auto kind = random.Below(7);
+  const auto length = random.Between(1s, random.Chance(0.2) ? 120s : 40s);
   world.Trace("storm {} for {}", kind, std::chrono::floor<std::chrono::milliseconds>(length));
   if (kind == 0) ++storms_;
   if (kind == 1) cloud_.vpc().SetQuota(0);
   if (kind == 2) cloud_.vpc().SetFunded(false);
   if (kind == 3) cloud_.keys().Revoke(kKeyId);
   if (kind == 4) ++forbidden_;
+  if (kind == 5) ++untrusted_;
+  if (kind == 6) passing_.emplace_back(kPassingCodes[random.Below(kPassingCodes.size())]);
   world.scheduler().After(length, [this, kind] {
+    if (kind == 6) passing_.pop_back();
+    if (kind == 5) --untrusted_;
     if (kind == 4) --forbidden_;
     if (kind == 0) --storms_;
     if (kind == 1) cloud_.vpc().SetQuota(kQuota);
@@ -401,6 +501,8 @@ void Eip::Storm(World& world) {
 
 // Others let go of what they held, so that everything can come to its end.
 void Eip::Calm() {
+  key_id_ = kKeyId;
+  GiveRegion(kRegion);
   for (const cloud::Eip& eip : cloud_.vpc().Eips()) {
     cloud::Eip& held = cloud_.vpc().Edit(eip.allocation_id);
     held.deletion_protection = false;
@@ -410,8 +512,42 @@ void Eip::Calm() {
   }
 }
 
-std::optional<std::string> Eip::Check(World& world, const std::string&, const kube::Request&) {
-  return See(world);
+std::optional<std::string> Eip::Check(World& world, const std::string& writer,
+                                      const kube::Request&) {
+  if (auto wrong = See(world)) return wrong;
+  if (writer == "user") return std::nullopt;
+  for (const Json& object : world.List(kCollection)) {
+    if (auto wrong = CheckTold(object)) return wrong;
+  }
+  return std::nullopt;
+}
+
+// Whether a status contradicts itself, or says of a fault that passes that the spec is to blame.
+std::optional<std::string> Eip::CheckTold(const Json& object) {
+  const Json status = Part(object, "status");
+  const Json ready = ReadyOf(object);
+  const std::string reason = Text(ready, "reason");
+  const std::string message = Text(ready, "message");
+  const auto holds = [&](const char* type) {
+    return Text(ConditionOf(object, type), "status") == "True";
+  };
+  if (reason == "InvalidConfig" && message.contains(kPasses)) {
+    return Format("{} is told that its spec is wrong: {}", NameOf(object), message);
+  }
+  const bool lost = reason == "Lost" && !holds("Progressing");
+  if (lost && !Text(status, "allocationID").empty() && !Text(status, "eipAddress").empty()) {
+    return NameOf(object) + " is lost and shows its old address";
+  }
+  if (!message.empty() && message == Text(ConditionOf(object, "Synced"), "message")) {
+    return NameOf(object) + " says the same thing twice";
+  }
+  const std::string synced = Text(status, "lastSyncTime");
+  std::string& before = sync_time_[UidOf(object)];
+  if (!synced.empty() && synced != before && !holds("Synced")) {
+    return NameOf(object) + " says that it was synced, and that it was not";
+  }
+  before = synced;
+  return std::nullopt;
 }
 
 std::optional<std::string> Eip::See(World& world) {
@@ -420,8 +556,7 @@ std::optional<std::string> Eip::See(World& world) {
 
 std::optional<std::string> Eip::Unsettled(World& world) {
   Calm();
-  cloud_.vpc().Settle(
-      world.scheduler().WallNow());  // there may be nobody left who asks it anything
+  cloud_.Settle(world.scheduler().WallNow());  // there may be nobody left who asks it anything
   if (auto wrong = See(world)) return wrong;
   const auto objects = world.List(kCollection);
   if (auto leaked = witness_.Leaked(objects)) return leaked;
@@ -441,11 +576,16 @@ std::optional<std::string> Eip::CheckObject(const Json& object,
   if (message.contains("was used before") && MayHaveLostAnAddress(UidOf(object))) {
     return std::nullopt;
   }
+  if (IsElsewhere(object)) {
+    if (reason == "WrongAccount" || reason == "WrongRegion") return std::nullopt;
+    return Format("{} is elsewhere and {}: {}", name, reason, message);
+  }
   if (Deleting(object)) return Format("{} is still being deleted: {}", name, message);
   const std::string id = Text(Part(object, "status"), "allocationID");
   const cloud::Eip* eip = cloud_.vpc().Find(id);
   if (Text(ready, "status") == "True") {
     if (!eip) return name + " is Ready and has no address";
+    if (Part(object, "status").contains("attempt")) return name + " still has an attempt";
     return CheckAddress(object, *eip);
   }
   if (reason == "Lost") {

@@ -17,10 +17,11 @@ namespace berth::simulate {
 
 // Elastic IPs: the operator with its real client, two replicas of which one leads, on a simulated
 // cloud that loses requests and answers, is slow, throttles in storms, has no quota, no money or no
-// key for a while, and shows an address late; users who make, change, import, restore and delete
-// objects, and others who change and delete addresses in the cloud. What must hold: see EipWitness.
-// In the end no address is left that has no object, and every object's is as its spec says, or the
-// object says truly why not.
+// key for a while, refuses with codes that pass, and shows an address late; an access key of
+// another account, or another region, for a while; users who make, change, import, restore and
+// delete objects, and others who change and delete addresses in the cloud. What must hold: see
+// EipWitness. In the end no address is left that has no object, and every object's is as its spec
+// says, or the object says truly why not.
 class Eip : public Scenario {
  public:
   explicit Eip(std::uint64_t seed);
@@ -37,6 +38,7 @@ class Eip : public Scenario {
  private:
   class Replica;
   class Trouble;
+  class Keys;
 
   void Act(World& world);
   void Make(World& world);
@@ -46,10 +48,13 @@ class Eip : public Scenario {
   void Restore(World& world);
   void Meddle(World& world);
   void Storm(World& world);
+  void Move(World& world);
+  void GiveRegion(const std::string& region);
   void Calm();
   std::string SomeAddress(World& world) const;
   std::optional<std::string> See(World& world);
   bool MayHaveLostAnAddress(const std::string& uid) const;
+  std::optional<std::string> CheckTold(const Json& object);
   std::optional<std::string> CheckObject(const Json& object, const std::vector<Json>& all) const;
   std::optional<std::string> CheckBlame(const Json& object, const std::vector<Json>& all) const;
   std::optional<std::string> CheckAddress(const Json& object, const cloud::Eip& eip) const;
@@ -61,10 +66,19 @@ class Eip : public Scenario {
   std::vector<std::string> own_;  // addresses that users had before
   std::vector<std::string> packages_;
   EipWitness witness_{cloud_};
-  std::set<std::string> wiped_;  // uids whose status somebody took away
-  async::Duration grace_{};      // see EipWitness::See
-  int storms_ = 0;               // of throttles, under way
-  int forbidden_ = 0;            // times without permission, under way
+  std::set<std::string> wiped_;       // uids whose status somebody took away
+  async::Duration grace_{};           // see EipWitness::See
+  int storms_ = 0;                    // of throttles, under way
+  int forbidden_ = 0;                 // times without permission, under way
+  int untrusted_ = 0;                 // times in which TLS fails, under way
+  std::vector<std::string> passing_;  // codes that every call is refused with, under way
+  // Whether Berth gets another account's key, or another region, for a while.
+  bool moves_ = false;
+  std::string key_id_;  // of the moment
+  std::string region_;
+  std::set<Replica*> running_;
+  int starts_ = 0;                                // of Berth, in all replicas
+  std::map<std::string, std::string> sync_time_;  // uid to status.lastSyncTime, as last seen
 };
 
 }  // namespace berth::simulate

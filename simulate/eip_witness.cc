@@ -1,5 +1,6 @@
 #include "simulate/eip_witness.h"
 
+#include "kube/age.h"
 #include "log/format.h"
 #include "reconcile/eip/objects.h"
 
@@ -41,8 +42,15 @@ bool EipWitness::WasNamedByOthers(const std::string& id, const std::string& uid)
   return found != namers_.end() && (found->second.size() > 1 || !found->second.contains(uid));
 }
 
+const cloud::Eip* EipWitness::Find(const std::string& id) const {
+  for (const cloud::simulator::VpcProduct* vpc : cloud_.vpcs()) {
+    if (const cloud::Eip* eip = vpc->Find(id)) return eip;
+  }
+  return nullptr;
+}
+
 std::string EipWitness::TagOf(const std::string& id) const {
-  const cloud::Eip* eip = cloud_.vpc().Find(id);
+  const cloud::Eip* eip = Find(id);
   if (!eip) return "";
   const auto tag = eip->tags.find(std::string(eip::kOwnerTag));
   return tag == eip->tags.end() ? "" : tag->second;
@@ -52,10 +60,12 @@ std::optional<std::string> EipWitness::See(const std::vector<Json>& objects, asy
                                            async::Duration grace) {
   now_ = now;
   grace_ = grace;
-  const auto& ledger = cloud_.vpc().ledger();
-  for (std::size_t i = read_; i < ledger.size(); ++i) {
-    if (ledger[i].by == "berth" && ledger[i].event == LedgerEntry::Event::kAllocated) {
-      owner_.emplace(ledger[i].allocation_id, UidOf(ledger[i]));
+  for (const cloud::simulator::VpcProduct* vpc : cloud_.vpcs()) {
+    const auto& ledger = vpc->ledger();
+    for (std::size_t i = read_[vpc]; i < ledger.size(); ++i) {
+      if (ledger[i].by == "berth" && ledger[i].event == LedgerEntry::Event::kAllocated) {
+        owner_.emplace(ledger[i].allocation_id, UidOf(ledger[i]));
+      }
     }
   }
   for (const Json& object : objects) Meet(object, now);
@@ -65,8 +75,11 @@ std::optional<std::string> EipWitness::See(const std::vector<Json>& objects, asy
   for (const Json& object : objects) {
     if (object["metadata"].contains("deletionTimestamp")) MeetDeleted(object);
   }
-  for (; read_ < ledger.size(); ++read_) {
-    if (auto wrong = Read(ledger[read_])) return wrong;
+  for (auto& [vpc, read] : read_) {
+    const auto& ledger = vpc->ledger();
+    while (read < ledger.size()) {
+      if (auto wrong = Read(ledger[read++])) return wrong;
+    }
   }
   return std::nullopt;
 }
@@ -85,6 +98,8 @@ void EipWitness::Meet(const Json& object, async::TimePoint now) {
 // What may become of its address.
 void EipWitness::MeetDeleted(const Json& object) {
   const std::string uid = UidOf(object);
+  deleted_.try_emplace(
+      uid, kube::ParseTimestamp(Text(object["metadata"], "deletionTimestamp")).value_or(0));
   const Json status = Part(object, "status");
   const std::string id = Text(status, "allocationID");
   const std::string strategy = Text(Part(object, "spec"), "releaseStrategy");
@@ -120,6 +135,7 @@ std::optional<std::string> EipWitness::Read(const LedgerEntry& entry) {
   if (entry.event == LedgerEntry::Event::kAllocated) {
     if (entry.by != "berth") return std::nullopt;
     const std::string uid = UidOf(entry);
+    if (auto wrong = CheckBought(entry)) return wrong;
     const auto [other, first] = held_.emplace(uid, id);
     if (first || excused_.contains(uid)) return std::nullopt;
     return Format("{} and {} are both of {}", other->second, id, uid);
@@ -130,6 +146,19 @@ std::optional<std::string> EipWitness::Read(const LedgerEntry& entry) {
     if (holds != held_.end() && holds->second == id) held_.erase(holds);
   }
   return entry.by == "berth" ? CheckRelease(id) : std::nullopt;
+}
+
+// A request may be on its way for kUnderWay when its object is deleted.
+std::optional<std::string> EipWitness::CheckBought(const LedgerEntry& entry) const {
+  constexpr auto kUnderWay = std::chrono::seconds(20);
+  const auto deleted = deleted_.find(UidOf(entry));
+  const cloud::Eip* eip = Find(entry.allocation_id);
+  if (deleted == deleted_.end() || !eip || eip->instance_charge_type != "PrePaid") {
+    return std::nullopt;
+  }
+  const async::Duration since = entry.at.time_since_epoch() - std::chrono::seconds(deleted->second);
+  if (since <= grace_ + kUnderWay) return std::nullopt;
+  return Format("{} was bought for {}, which had been deleted", eip->allocation_id, deleted->first);
 }
 
 std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const {
@@ -160,7 +189,7 @@ std::optional<std::string> EipWitness::Leaked(const std::vector<Json>& objects) 
     }
   }
   for (const auto& [id, uid] : owner_) {
-    if (!cloud_.vpc().Find(id) || known.contains(id) || known.contains(uid)) continue;
+    if (!Find(id) || known.contains(id) || known.contains(uid)) continue;
     if (!stays_.contains(uid) && !excused_.contains(uid)) {
       return Format("{} of {} is leaked", id, uid);
     }

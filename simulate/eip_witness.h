@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -41,20 +42,24 @@ class EipWitness {
   std::string TagOf(const std::string& id) const;
 
  private:
+  // In whatever account and region; none when there is none.
+  const cloud::Eip* Find(const std::string& id) const;
   void Meet(const Json& object, async::TimePoint now);
   bool IsNamed(const std::string& id) const;  // by an object that stays
   void MeetDeleted(const Json& object);
   std::optional<std::string> Read(const cloud::simulator::LedgerEntry& entry);
+  std::optional<std::string> CheckBought(const cloud::simulator::LedgerEntry& entry) const;
   std::optional<std::string> CheckRelease(const std::string& id) const;
 
   const cloud::simulator::Cloud& cloud_;
-  std::size_t read_ = 0;                      // entries of the ledger
-  std::map<std::string, std::string> owner_;  // address to uid
-  std::map<std::string, std::string> held_;   // uid to the address it has now
-  std::set<std::string> knew_;                // uids that were told of their address
-  std::set<std::string> stays_;               // uids whose address may stay when they go
-  std::set<std::string> goes_;                // uids whose address may go with them
-  std::set<std::string> given_;               // addresses that were not allocated for who gave them
+  std::map<const cloud::simulator::VpcProduct*, std::size_t> read_;  // entries of each ledger
+  std::map<std::string, std::int64_t> deleted_;  // uid, since when, in Unix seconds
+  std::map<std::string, std::string> owner_;     // address to uid
+  std::map<std::string, std::string> held_;      // uid to the address it has now
+  std::set<std::string> knew_;                   // uids that were told of their address
+  std::set<std::string> stays_;                  // uids whose address may stay when they go
+  std::set<std::string> goes_;                   // uids whose address may go with them
+  std::set<std::string> given_;  // addresses that were not allocated for who gave them
   struct Claim {
     async::TimePoint since;
     async::TimePoint seen;

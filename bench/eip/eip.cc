@@ -73,10 +73,10 @@ class Counting : public kube::Transport {
 
 // A replica of Berth, as far as it keeps EIPs.
 struct Replica {
-  Replica(async::TestExecutor& executor, kube::Transport& transport, cloud::Vpc& vpc,
+  Replica(async::TestExecutor& executor, kube::Transport& transport, cloud::Vpcs& vpcs,
           const std::string& name)
       : leadership(executor, transport, {.ns = "default", .name = "berth", .identity = name}),
-        system(executor, transport, leadership, vpc, {.resync = kResync, .registry = &registry}) {
+        system(executor, transport, leadership, vpcs, {.resync = kResync, .registry = &registry}) {
     leadership.Start();
   }
 
@@ -100,7 +100,7 @@ class Bench {
  public:
   explicit Bench(int eips) : eips_(eips) {
     InstallCrds(server_);
-    replica_ = std::make_unique<Replica>(executor_, transport_, account_.vpc, "one");
+    replica_ = std::make_unique<Replica>(executor_, transport_, account_.vpcs, "one");
     Until("nobody leads", [this] { return replica_->system.leading(); });
   }
 
@@ -170,7 +170,7 @@ class Bench {
   // What another replica's cache of all of them weighs.
   void Cache() {
     const auto before = mallinfo2().uordblks;
-    Replica other(executor_, transport_, account_.vpc, "two");
+    Replica other(executor_, transport_, account_.vpcs, "two");
     Until("the cache does not fill", [&] { return other.system.synced(); });
     executor_.Advance(1s);
     figures_["cache_bytes_per_eip"] = static_cast<double>(mallinfo2().uordblks - before) / eips_;

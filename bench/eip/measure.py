@@ -84,7 +84,7 @@ def _serve(context, state, cloud_dir, port):
     for listener in ("webhook", "api", "metrics", "health"):
         command += [f"--{listener}-port", 0]
     return command + ["--aliyun-region", REGION, "--aliyun-credentials-dir", cloud_dir / "credentials",
-                      "--aliyun-vpc-endpoint", f"https://127.0.0.1:{port}", "--aliyun-ca-file", cloud_dir / "certs" / "ca.crt",
+                      "--aliyun-vpc-endpoint", f"https://127.0.0.1:{port}", "--aliyun-sts-endpoint", f"https://127.0.0.1:{port}", "--aliyun-ca-file", cloud_dir / "certs" / "ca.crt",
                       "--aliyun-calls-per-minute", LIMIT, "--aliyun-limit", f"AllocateEipAddress={LIMIT}"]
 
 

@@ -45,14 +45,14 @@ std::chrono::milliseconds RetryAfter(const http::Response& response) {
 }
 
 // From a gateway on the way, or from a cloud in great trouble. A 3xx or 4xx says plainly that
-// nothing was done.
+// nothing was done, and gateways get mended: it is never the last word.
 Error Unreadable(const http::Response& response, bool writes) {
   const int code = response.code;
   Error error;
   if (code == 429) {
     error.error_class = ErrorClass::kThrottled;
   } else if (code >= 300 && code < 500) {
-    error.error_class = ErrorClass::kTerminal;
+    error.error_class = ErrorClass::kRetry;
   } else {
     error.error_class = writes ? ErrorClass::kAmbiguous : ErrorClass::kRetry;
   }
@@ -66,7 +66,7 @@ Error FromCloud(const http::Response& response, const Json& body, const std::str
                 std::initializer_list<std::string_view> secrets) {
   Error error;
   error.reason = log::ToUtf8(Text(body, "Code"), kMaxMessage);
-  error.error_class = ClassOf(error.reason, response.code);
+  error.error_class = ClassOf(error.reason);
   error.message = WithoutSecrets(Text(body, "Message"), secrets);
   if (error.message.empty()) error.message = error.reason;
   if (!request_id.empty()) error.message += Format(" (request ID {})", request_id);
@@ -82,7 +82,7 @@ Answer ReadAnswer(const Result<http::Response>& response, bool writes,
   if (!response) {
     Error error = response.error();
     const bool was_sent = error.error_class == ErrorClass::kAmbiguous;
-    if (was_sent && !writes) error.error_class = ErrorClass::kRetry;
+    if (!was_sent || !writes) error.error_class = ErrorClass::kRetry;
     error.message = WithoutSecrets(std::move(error.message), secrets);
     return {std::unexpected(std::move(error)), {}};
   }

@@ -71,9 +71,9 @@ TEST(AnswerTest, WhatCannotBeReadIsNoAnswer) {
 }
 
 TEST(AnswerTest, AStatusWithoutACodeStillSaysThatNothingWasDone) {
-  EXPECT_EQ(Read(403, "<html>").outcome.error().error_class, ErrorClass::kTerminal);
-  EXPECT_EQ(Read(301, "").outcome.error().error_class, ErrorClass::kTerminal);
-  EXPECT_EQ(Read(404, R"({"Code":{}})").outcome.error().error_class, ErrorClass::kTerminal);
+  EXPECT_EQ(Read(403, "<html>").outcome.error().error_class, ErrorClass::kRetry);
+  EXPECT_EQ(Read(301, "").outcome.error().error_class, ErrorClass::kRetry);
+  EXPECT_EQ(Read(404, R"({"Code":{}})").outcome.error().error_class, ErrorClass::kRetry);
   EXPECT_EQ(Read(429, "slow down").outcome.error().error_class, ErrorClass::kThrottled);
 }
 
@@ -86,6 +86,8 @@ TEST(AnswerTest, WithoutAnAnswerAWriteIsAmbiguousOnlyWhenItWasSent) {
   EXPECT_EQ(lost(ErrorClass::kAmbiguous, false).error_class, ErrorClass::kRetry);
   EXPECT_EQ(lost(ErrorClass::kRetry, true).error_class, ErrorClass::kRetry);
   EXPECT_EQ(lost(ErrorClass::kRetry, true).message, "reset, said ***");
+  // As http::Client classes a TLS failure: certificates are renewed.
+  EXPECT_EQ(lost(ErrorClass::kTerminal, true).error_class, ErrorClass::kRetry);
 }
 
 TEST(AnswerTest, NoSecretIsRepeated) {

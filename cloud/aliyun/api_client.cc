@@ -29,7 +29,15 @@ std::string ResourceOf(const Parameters& parameters) {
 }
 
 bool IsRead(std::string_view action) {
-  return action.starts_with("Describe") || action.starts_with("List");
+  return action.starts_with("Describe") || action.starts_with("List") || action.starts_with("Get");
+}
+
+// The error as people read it: which call it was, and the code to look up.
+Error Named(const std::string& action, Error error) {
+  const bool has_code = !error.reason.empty() && error.reason != error.message;
+  error.message = has_code ? Format("{}: {}: {}", action, error.reason, error.message)
+                           : Format("{}: {}", action, error.message);
+  return error;
 }
 
 }  // namespace
@@ -42,9 +50,10 @@ ApiClient::ApiClient(async::Executor& executor, http::Transport& transport,
       observer_(observer),
       options_(std::move(options)) {}
 
-async::Task<Result<Json>> ApiClient::Call(std::string action, Parameters parameters) {
+async::Task<Result<Json>> ApiClient::Call(std::string action, Parameters parameters,
+                                          KeyCheck check) {
   const async::TimePoint came = executor_.Now();
-  const auto credential = co_await WaitToSend(action);
+  const auto credential = co_await WaitToSend(action, std::move(check));
   const async::TimePoint sent = executor_.Now();
   CallRecord record{.action = action,
                     .at = executor_.WallNow(),
@@ -68,10 +77,11 @@ async::Task<Result<Json>> ApiClient::Call(std::string action, Parameters paramet
     record.resource = log::ToUtf8(made, kLongestResource);
   }
   Tell(std::move(record), answer);
+  if (!answer.outcome) co_return std::unexpected(Named(action, std::move(answer.outcome.error())));
   co_return std::move(answer.outcome);
 }
 
-async::Task<Result<Credential>> ApiClient::WaitToSend(std::string action) {
+async::Task<Result<Credential>> ApiClient::WaitToSend(std::string action, KeyCheck check) {
   if (!co_await LineOf(action).Turn()) {
     co_return std::unexpected(Error{
         .error_class = ErrorClass::kThrottled,
@@ -84,6 +94,11 @@ async::Task<Result<Credential>> ApiClient::WaitToSend(std::string action) {
   if (!credential) {
     credential.error().reason = kNotSent;
     credential.error().code = 0;  // another call's
+    co_return credential;
+  }
+  if (check) {
+    auto good = co_await check(*credential);
+    if (!good) co_return std::unexpected(std::move(good.error()));
   }
   co_return credential;
 }

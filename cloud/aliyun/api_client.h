@@ -34,25 +34,31 @@ struct ApiOptions {
 //
 // Calls of an action go in turn, as ActionLine says, throttles included. Each is sent once, with a
 // nonce and a date of its own and the key of the moment; whoever calls may try again. Errors are as
-// ReadAnswer says; besides, a call whose turn did not come is kThrottled, one without a key kRetry,
-// both with the reason "NotSent". A throttle's retry_after is when the action's next call may go.
+// ReadAnswer says, with the action and the cloud's code before the message; besides, a call whose
+// turn did not come is kThrottled, one without a key, or without a key of its account, kRetry, all
+// with the reason "NotSent". A throttle's retry_after is when the action's next call may go.
 // No key stands in an error or a record.
 //
 // Every call is told to the observer, if there is one, unless its task is destroyed before it ends.
 // Of the control thread; outlives its tasks.
 class ApiClient {
  public:
+  // Whether a call may be signed with a key; none when it may, else why not. Errors have the reason
+  // "NotSent".
+  using KeyCheck = std::function<async::Task<Result<void>>(Credential key)>;
+
   ApiClient(async::Executor& executor, http::Transport& transport, Credentials& credentials,
             CallObserver* observer, ApiOptions options);
 
   // The answer's JSON, an object. RegionId is added to the parameters. What describes or lists is
-  // known by its name as a read, all else as a write.
-  async::Task<Result<Json>> Call(std::string action, Parameters parameters);
+  // known by its name as a read, all else as a write. `check` judges the very key that the call is
+  // signed with.
+  async::Task<Result<Json>> Call(std::string action, Parameters parameters, KeyCheck check = {});
 
  private:
   ActionLine& LineOf(const std::string& action);
   // The key to sign with, once the call may be sent.
-  async::Task<Result<Credential>> WaitToSend(std::string action);
+  async::Task<Result<Credential>> WaitToSend(std::string action, KeyCheck check);
   http::Request Signed(const std::string& action, Parameters parameters,
                        const Credential& credential);
   // What follows from the answer for calls to come.

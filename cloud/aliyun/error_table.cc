@@ -44,13 +44,21 @@ constexpr std::array kTable = {
 
     Row{"InvalidOperation.InvalidEniState", ErrorClass::kConflict},
 
+    // Of what is asked for. Only codes that time cannot cure are here.
     Row{"Forbidden.ChargeTypeIsPrepaid", ErrorClass::kTerminal},
     Row{"InvalidOperation.DeletionProtection", ErrorClass::kTerminal},
     Row{"OperationUnsupported.ServiceManaged", ErrorClass::kTerminal},
+    Row{"InvalidParameter*", ErrorClass::kTerminal},
+    Row{"MissingParameter*", ErrorClass::kTerminal},
+    Row{"IllegalParam*", ErrorClass::kTerminal},
+    Row{"COMMODITY.*", ErrorClass::kTerminal},
+    // Of the account: permission, quota, money.
+    Row{"Forbidden", ErrorClass::kTerminal},
     Row{"Forbidden.RAM", ErrorClass::kTerminal},
-    Row{"InsufficientBalance.Eip", ErrorClass::kTerminal},
-    Row{"InvalidParameter", ErrorClass::kTerminal},
-    Row{"COMMODITY.INVALID_COMPONENT", ErrorClass::kTerminal},
+    Row{"Forbidden.Unauthorized", ErrorClass::kTerminal},
+    Row{"NoPermission*", ErrorClass::kTerminal},
+    Row{"QuotaExceeded*", ErrorClass::kTerminal},
+    Row{"InsufficientBalance*", ErrorClass::kTerminal},
     Row{"EniPerInstanceLimitExceeded", ErrorClass::kTerminal},
     Row{"InvalidVSwitchId.IpNotEnough", ErrorClass::kTerminal},
     Row{"IdempotentParameterMismatch", ErrorClass::kTerminal},
@@ -63,13 +71,10 @@ bool Matches(std::string_view pattern, std::string_view code) {
 
 }  // namespace
 
-ErrorClass ClassOf(std::string_view code, int http_code) {
+ErrorClass ClassOf(std::string_view code) {
   const auto row =
       std::ranges::find_if(kTable, [&](const Row& r) { return Matches(r.code, code); });
-  if (row != kTable.end()) return row->error_class;
-  // Another key may be on its way: a rotation is no reason to give an object up.
-  if (RefusesKey(code)) return ErrorClass::kRetry;
-  return http_code >= 500 ? ErrorClass::kRetry : ErrorClass::kTerminal;
+  return row != kTable.end() ? row->error_class : ErrorClass::kRetry;
 }
 
 bool RefusesKey(std::string_view code) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "cloud/aliyun/error_table.h"
 #include "log/format.h"
 
 namespace berth::cloud::aliyun {
@@ -71,6 +72,9 @@ Eip ReadEip(const Json& json) {
   });
   eip.deletion_protection = IsSet(json, "DeletionProtection");
   eip.service_managed = IsSet(json, "ServiceManaged");
+  eip.business_status = Text(json, "BusinessStatus");
+  ForEach(json, "OperationLocks", "LockReason",
+          [&](const Json& lock) { eip.lock_reasons.push_back(Text(lock, "LockReason")); });
   ForEach(json, "Tags", "Tag",
           [&](const Json& tag) { eip.tags.emplace(Text(tag, "Key"), Text(tag, "Value")); });
   return eip;
@@ -118,7 +122,7 @@ async::Task<Result<AllocatedEip>> VpcClient::AllocateEip(EipRequest request) {
     AddGiven(parameters, "PricingCycle", std::move(request.pricing_cycle));
     parameters["AutoPay"] = request.auto_pay ? "true" : "false";
   }
-  const auto answer = co_await api_.Call("AllocateEipAddress", std::move(parameters));
+  const auto answer = co_await api_.Call("AllocateEipAddress", std::move(parameters), check_);
   if (!answer) co_return std::unexpected(answer.error());
   AllocatedEip eip{Text(*answer, "AllocationId"), Text(*answer, "EipAddress")};
   if (eip.allocation_id.empty()) {
@@ -145,7 +149,7 @@ async::Task<Result<std::vector<Eip>>> VpcClient::Describe(Parameters filter) {
   filter["PageSize"] = std::to_string(kPageSize);
   for (std::size_t number = 1; number <= kMostPages; ++number) {
     filter["PageNumber"] = std::to_string(number);
-    const auto answer = co_await api_.Call("DescribeEipAddresses", filter);
+    const auto answer = co_await api_.Call("DescribeEipAddresses", filter, check_);
     if (!answer) co_return std::unexpected(answer.error());
     auto page = ReadEips(*answer);
     if (!page) co_return std::unexpected(Lacks(*answer, "list of EIPs", ErrorClass::kRetry));
@@ -214,9 +218,39 @@ async::Task<Result<void>> VpcClient::MoveEip(std::string id, std::string resourc
 }
 
 async::Task<Result<void>> VpcClient::Do(std::string action, Parameters parameters) {
-  const auto answer = co_await api_.Call(std::move(action), std::move(parameters));
+  const auto answer = co_await api_.Call(std::move(action), std::move(parameters), check_);
   if (!answer) co_return std::unexpected(answer.error());
   co_return Result<void>();
+}
+
+async::Task<Result<std::string>> VpcClients::AccountOf(Credential key) {
+  auto account = co_await accounts_.Of(key);
+  if (!account && RefusesKey(account.error().reason)) credentials_.Refused(key);
+  co_return account;
+}
+
+async::Task<Result<Place>> VpcClients::Here() {
+  auto key = co_await credentials_.Get();
+  if (!key) co_return std::unexpected(std::move(key.error()));
+  auto account = co_await AccountOf(std::move(*key));
+  if (!account) co_return std::unexpected(std::move(account.error()));
+  co_return Place{region_, std::move(*account)};
+}
+
+async::Task<Result<void>> VpcClients::CheckKey(std::string account, Credential key) {
+  auto actual = co_await AccountOf(std::move(key));
+  if (actual && *actual == account) co_return Result<void>();
+  Error error{.error_class = ErrorClass::kRetry, .reason = std::string(kNotSent)};
+  error.message = actual ? Format("the access key is of account {} now, not {}", *actual, account)
+                         : std::move(actual.error().message);
+  co_return std::unexpected(std::move(error));
+}
+
+Vpc& VpcClients::In(const std::string& account) {
+  return clients_
+      .try_emplace(account, api_,
+                   [this, account](Credential key) { return CheckKey(account, std::move(key)); })
+      .first->second;
 }
 
 }  // namespace berth::cloud::aliyun

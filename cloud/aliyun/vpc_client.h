@@ -1,10 +1,12 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cloud/aliyun/api_client.h"
+#include "cloud/aliyun/key_accounts.h"
 #include "cloud/vpc.h"
 
 namespace berth::cloud::aliyun {
@@ -17,8 +19,10 @@ std::string VpcEndpoint(std::string_view region, bool from_vpc);
 // Vpc on Alibaba Cloud. Its errors are those of ApiClient.
 class VpcClient : public Vpc {
  public:
-  // `api` has kVpcVersion and outlives this, which outlives its tasks.
-  explicit VpcClient(ApiClient& api) : api_(api) {}
+  // `api` has kVpcVersion and outlives this, which outlives its tasks. `check` as ApiClient::Call
+  // has it.
+  explicit VpcClient(ApiClient& api, ApiClient::KeyCheck check = {})
+      : api_(api), check_(std::move(check)) {}
 
   async::Task<Result<AllocatedEip>> AllocateEip(EipRequest request) override;
   async::Task<Result<std::vector<Eip>>> DescribeEips(std::vector<std::string> ids) override;
@@ -42,6 +46,28 @@ class VpcClient : public Vpc {
   async::Task<Result<void>> Do(std::string action, Parameters parameters);
 
   ApiClient& api_;
+  const ApiClient::KeyCheck check_;
+};
+
+// The accounts of all keys that `credentials` gives, one after the other. References outlive it.
+class VpcClients : public Vpcs {
+ public:
+  // `api` calls in `region` and has kVpcVersion.
+  VpcClients(ApiClient& api, Credentials& credentials, KeyAccounts& accounts, std::string region)
+      : api_(api), credentials_(credentials), accounts_(accounts), region_(std::move(region)) {}
+
+  async::Task<Result<Place>> Here() override;
+  Vpc& In(const std::string& account) override;
+
+ private:
+  async::Task<Result<std::string>> AccountOf(Credential key);
+  async::Task<Result<void>> CheckKey(std::string account, Credential key);
+
+  ApiClient& api_;
+  Credentials& credentials_;
+  KeyAccounts& accounts_;
+  const std::string region_;
+  std::map<std::string, VpcClient> clients_;  // by account
 };
 
 }  // namespace berth::cloud::aliyun

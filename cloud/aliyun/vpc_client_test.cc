@@ -149,6 +149,8 @@ TEST_F(VpcClientTest, AnEipIsReadWhole) {
       "InstanceType":"EcsInstance","DeletionProtection":true,"ServiceManaged":1,
       "SecurityProtectionTypes":{"SecurityProtectionType":["AntiDDoS_Enhanced"]},
       "Tags":{"Tag":[{"Key":"owner","Value":"u-1"},{"Key":"empty","Value":""}]},
+      "BusinessStatus":"FinancialLocked",
+      "OperationLocks":{"LockReason":[{"LockReason":"financial"}]},
       "Novelty":{"x":[1]}}]}})"});
   ASSERT_TRUE(eips) << eips.error().message;
   const Eip expected{.allocation_id = "eip-1",
@@ -167,6 +169,8 @@ TEST_F(VpcClientTest, AnEipIsReadWhole) {
                      .security_protection_types = {"AntiDDoS_Enhanced"},
                      .deletion_protection = true,
                      .service_managed = true,
+                     .business_status = "FinancialLocked",
+                     .lock_reasons = {"financial"},
                      .tags = {{"owner", "u-1"}, {"empty", ""}}};
   EXPECT_EQ(eips->front(), expected);
 }
@@ -302,7 +306,8 @@ TEST_F(VpcClientTest, ErrorsAreTheClouds) {
       404, R"({"Code":"InvalidAllocationId.NotFound","Message":"None.","RequestId":"R-9"})");
   EXPECT_EQ(call.value().error().error_class, ErrorClass::kNotFound);
   EXPECT_EQ(call.value().error().reason, "InvalidAllocationId.NotFound");
-  EXPECT_EQ(call.value().error().message, "None. (request ID R-9)");
+  EXPECT_EQ(call.value().error().message,
+            "ReleaseEipAddress: InvalidAllocationId.NotFound: None. (request ID R-9)");
 }
 
 }  // namespace

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cloud/simulator/client_tokens.h"
 #include "cloud/simulator/gate.h"
@@ -14,7 +17,8 @@
 
 namespace berth::cloud::simulator {
 
-// An account with Alibaba Cloud, as it answers on the wire. One thread at a time.
+// Alibaba Cloud, as it answers on the wire: an account, and others when there are keys of others.
+// One thread at a time.
 class Cloud {
  public:
   struct Options {
@@ -44,20 +48,38 @@ class Cloud {
   // What is not the client's to do.
   Gate& keys() { return gate_; }
   StsProduct& sts() { return sts_; }
-  VpcProduct& vpc() { return vpc_; }
-  const VpcProduct& vpc() const { return vpc_; }
+  // Of the default account, in the region of the options.
+  VpcProduct& vpc() { return accounts_.begin()->second->vpc; }
+  const VpcProduct& vpc() const { return accounts_.begin()->second->vpc; }
+  // Of any account in any region, which is there from now on. Neither sees the addresses of
+  // another.
+  VpcProduct& vpc(const std::string& account, const std::string& region);
+  // All that there are, in no order that means anything.
+  std::vector<const VpcProduct*> vpcs() const;
+  // Lets the time pass in all of them.
+  void Settle(async::WallTime now);
   Throttle& throttle() { return throttle_; }
   const std::map<std::string, Calls>& calls() const { return calls_; }
 
  private:
+  // An account in a region.
+  struct Account {
+    ClientTokens client_tokens;
+    VpcProduct vpc;
+  };
+  // The default one is the first: its key is empty.
+  using Accounts = std::map<std::pair<std::string, std::string>, std::unique_ptr<Account>>;
+
   Outcome Carry(const Received& request, async::WallTime now);
-  Product* Find(const std::string& version);
+  Product* Find(const std::string& version, const Call& call);
+  Account& AccountOf(const Call& call);
+  Account& AccountIn(const std::string& account, const std::string& region);
 
   Ids ids_;
   Gate gate_;
   Throttle throttle_;
-  ClientTokens client_tokens_;
-  VpcProduct vpc_;
+  const Options options_;
+  Accounts accounts_;
   StsProduct sts_;
   std::map<std::string, Calls> calls_;
 };

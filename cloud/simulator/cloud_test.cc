@@ -310,6 +310,41 @@ TEST(ClientTokensTest, NoTokenEverHasTwoAddresses) {
   }));
 }
 
+TEST_F(CloudTest, AnAccountDoesNotSeeTheAddressesOfAnother) {
+  cloud.keys().Add({.id = "LTAIother", .secret = "s", .caller = "other", .account = "42"});
+  const std::string id = caller.Allocate();
+  const auto others = [&](const std::string& action, aliyun::Parameters parameters) {
+    parameters.emplace("RegionId", "cn-hangzhou");
+    return caller.Send(
+        TestCaller::Signed(caller.Unsigned(action, std::move(parameters)), "LTAIother", "s"));
+  };
+  EXPECT_EQ(others("DescribeEipAddresses", {{"AllocationId", id}}).body["TotalCount"], Json(0));
+  EXPECT_EQ(others("ReleaseEipAddress", {{"AllocationId", id}}).Code(),
+            "InvalidAllocationId.NotFound");
+  EXPECT_EQ(caller.Status(id), "Available");
+  const std::string own = others("AllocateEipAddress", {})["AllocationId"];
+  EXPECT_EQ(caller.Status(own), "gone");
+  EXPECT_TRUE(cloud.vpc("42", "cn-hangzhou").Find(own));
+}
+
+TEST_F(CloudTest, ARegionDoesNotSeeTheAddressesOfAnother) {
+  cloud.vpc(kDefaultAccount, "cn-beijing");
+  const std::string id = caller.Allocate();
+  EXPECT_EQ(caller.Ask("DescribeEipAddresses", {{"AllocationId", id}, {"RegionId", "cn-beijing"}})
+                .body["TotalCount"],
+            Json(0));
+  EXPECT_EQ(caller.Code("DescribeEipAddresses", {{"RegionId", "cn-nowhere"}}),
+            "InvalidRegionId.NotFound");
+}
+
+TEST_F(CloudTest, AKeyIsToldItsAccount) {
+  aliyun::Acs3 call = caller.Unsigned("GetCallerIdentity", {});
+  call.headers["x-acs-version"] = "2015-04-01";
+  EXPECT_EQ(caller.Send(TestCaller::Signed(call))["AccountId"], kDefaultAccount);
+  EXPECT_EQ(caller.Send(TestCaller::Signed(call, "LTAInone")).Code(),
+            "InvalidAccessKeyId.NotFound");
+}
+
 TEST(CloudSeedTest, OneSeedIsOneRun) {
   const auto run = [](std::uint64_t seed) {
     Cloud cloud({.seed = seed});

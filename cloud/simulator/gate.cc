@@ -113,7 +113,7 @@ std::expected<Gate::Claim, Refusal> Gate::ReadV1(const Received& request) {
                }};
 }
 
-std::expected<std::string, Refusal> Gate::Admit(const Received& request, async::WallTime now) {
+std::expected<Caller, Refusal> Gate::Admit(const Received& request, async::WallTime now) {
   const auto claim = request.IsAcs3() ? ReadAcs3(request) : ReadV1(request);
   if (!claim) return std::unexpected(claim.error());
   const auto found = keys_.find(claim->key_id);
@@ -133,7 +133,7 @@ std::expected<std::string, Refusal> Gate::Admit(const Received& request, async::
   if (!UseNonce(Format("{} {}", key.id, claim->nonce), now)) {
     return Refuse(400, "SignatureNonceUsed", "Specified signature nonce was used already.");
   }
-  return key.caller;
+  return Caller{key.caller, key.account};
 }
 
 Check Gate::CheckToken(const Key& key, const Claim& claim, async::WallTime now) {

@@ -16,15 +16,26 @@
 
 namespace berth::cloud::simulator {
 
+// The account of keys that do not say another.
+inline constexpr const char* kDefaultAccount = "1234567890123456";
+
 struct Key {
   std::string id;
   std::string secret;
   // Whom it speaks for, so that what was done with one key and undone with the next is known to be
   // the same caller's.
   std::string caller;
+  // The account that it belongs to; it reaches the resources of no other.
+  std::string account = kDefaultAccount;
   // Of a key from STS.
   std::string security_token;
   std::optional<async::WallTime> expires;
+};
+
+// Who has signed a request.
+struct Caller {
+  std::string name;
+  std::string account;
 };
 
 // Lets in who signed with a key that is known, lately, and never with the same nonce twice.
@@ -37,8 +48,7 @@ class Gate {
   void Add(Key key);
   void Revoke(std::string_view id);
 
-  // The caller.
-  std::expected<std::string, Refusal> Admit(const Received& request, async::WallTime now);
+  std::expected<Caller, Refusal> Admit(const Received& request, async::WallTime now);
 
  private:
   // What either style of signing says of a request.

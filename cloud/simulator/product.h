@@ -16,6 +16,7 @@ namespace berth::cloud::simulator {
 struct Call {
   std::string action;
   std::string caller;             // whom its key speaks for; empty for an action that needs no key
+  std::string account;            // that the key belongs to
   aliyun::Parameters parameters;  // the action's own
   async::WallTime now;
 

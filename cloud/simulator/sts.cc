@@ -33,6 +33,17 @@ void StsProduct::Trust(std::string oidc_token, std::string role_arn) {
 }
 
 Outcome StsProduct::Do(const Call& call) {
+  if (call.action == kAssumeRole) return AssumeRoleWithOidc(call);
+  Json answer;
+  answer["AccountId"] = call.account;
+  answer["Arn"] = Format("acs:ram::{}:user/{}", call.account, call.caller);
+  answer["IdentityType"] = "RAMUser";
+  answer["PrincipalId"] = call.caller;
+  answer["UserId"] = call.caller;
+  return answer;
+}
+
+Outcome StsProduct::AssumeRoleWithOidc(const Call& call) {
   for (const char* name : {"OIDCProviderArn", "RoleArn", "OIDCToken", "RoleSessionName"}) {
     if (call[name].empty()) return Missing(name);
   }

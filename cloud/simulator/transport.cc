@@ -51,9 +51,11 @@ async::Handle Transport::Send(http::Request request, Done done) {
   const auto deadline = executor_.Now() + request.timeout;
   auto call = std::make_shared<Network::Call>(std::move(request), std::move(done), std::move(fate),
                                               executor_, deadline);
-  if (!call->fate.sent) {
-    call->timer = executor_.RunAt(std::min(executor_.Now() + call->fate.there, deadline),
-                                  [call] { call->Fail(ErrorClass::kRetry, "cannot connect"); });
+  if (!call->fate.sent || !call->fate.trusted) {
+    call->timer = executor_.RunAt(std::min(executor_.Now() + call->fate.there, deadline), [call] {
+      if (call->fate.trusted) return call->Fail(ErrorClass::kRetry, "cannot connect");
+      call->Fail(ErrorClass::kTerminal, "SSL certificate problem: certificate has expired");
+    });
   } else {
     call->timer = executor_.RunAt(
         deadline, [call] { call->Fail(ErrorClass::kAmbiguous, "no answer in time"); });

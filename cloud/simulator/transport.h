@@ -14,6 +14,7 @@ namespace berth::cloud::simulator {
 // What becomes of one request. The default is that all goes well, at once.
 struct Fate {
   bool sent = true;                // else there is no connection, and the caller knows that
+  bool trusted = true;             // else the TLS handshake fails, and nothing is sent
   bool arrives = true;             // at the cloud
   bool carried_out = true;         // else there must be a refusal
   std::optional<Refusal> refusal;  // told in place of the cloud's own answer

@@ -75,7 +75,7 @@ class EipInCluster : public testing::TestWithParam<const char*> {
   cloud::simulator::Cloud& cloud_ = account_.cloud;
   runtime::Leadership leadership_{
       executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
-  eip::System system_{executor_, transport_, leadership_, account_.vpc, {}};
+  eip::System system_{executor_, transport_, leadership_, account_.vpcs, {}};
   eip::Desk desk_{executor_};
   prometheus::Registry registry_;
   Webhooks webhooks_{registry_};

@@ -244,12 +244,6 @@ void CheckIdChange(Verdict& verdict, const Object& now, const Object& before) {
       id);
 }
 
-std::string Joined(const std::vector<std::string>& texts) {
-  std::string joined;
-  for (const std::string& text : texts) joined += (joined.empty() ? "" : ",") + text;
-  return joined;
-}
-
 void CheckChange(Verdict& verdict, const Proposal& now, const Proposal& before) {
   CheckIdChange(verdict, now.object, before.object);
   if (!IsSettled(before.object)) return;

@@ -36,7 +36,7 @@ class Crowd : public testing::Test {
       account_->cloud.throttle().SetLimit(action, static_cast<std::uint64_t>(calls_per_minute));
     }
     InstallCrds(server_);
-    system_ = std::make_unique<System>(executor_, transport_, leadership_, account_->vpc,
+    system_ = std::make_unique<System>(executor_, transport_, leadership_, account_->vpcs,
                                        System::Options{.registry = &registry_});
     leadership_.Start();
     executor_.Advance(10s);

@@ -1,5 +1,6 @@
 #include "reconcile/eip/objects.h"
 
+#include <algorithm>
 #include <charconv>
 #include <ranges>
 
@@ -38,10 +39,12 @@ constexpr const char* kPeriod = "period";
 constexpr const char* kAutoPay = "autoPay";
 constexpr std::string_view kTag = "tag:";  // and its key
 
-Attempt AttemptFrom(kube::JsonView view) {
-  Attempt attempt{.number = view["number"].Int().value_or(0),
-                  .request = {},
-                  .replaces = Text(view["replaces"])};
+Attempt AttemptFrom(kube::JsonView status) {
+  const kube::JsonView view = status["attempt"];
+  Attempt attempt{
+      .number = std::max(view["number"].Int().value_or(0), status["attempts"].Int().value_or(0)),
+      .request = {},
+      .replaces = Text(view["replaces"])};
   attempt.request.client_token = Text(view["clientToken"]);
   const kube::JsonView request = view["request"];
   ForEachText(attempt.request,
@@ -102,10 +105,7 @@ Json Attempt::ToJson() const {
   ForEachText(request, [&](const char* name, const std::string& text) {
     if (!text.empty()) texts[name] = text;
   });
-  std::string protection;
-  for (const std::string& type : request.security_protection_types) {
-    protection += (protection.empty() ? "" : ",") + type;
-  }
+  const std::string protection = Joined(request.security_protection_types);
   if (!protection.empty()) texts[kProtection] = protection;
   if (request.period > 0) {
     texts[kPeriod] = std::to_string(request.period);
@@ -120,6 +120,20 @@ Json Attempt::ToJson() const {
     json["request"] = std::move(texts);
   }
   return json;
+}
+
+std::string Joined(const std::vector<std::string>& texts) {
+  std::string joined;
+  for (const std::string& text : texts) joined += (joined.empty() ? "" : ",") + text;
+  return joined;
+}
+
+void Attempt::Settle(Json& facts) const {
+  if (number > 0) facts["attempts"] = number;
+  facts["attempt"] = Json::null();
+  if (replaces.empty()) return;
+  facts["attempt"] = Json::Object();
+  facts["attempt"]["replaces"] = replaces;
 }
 
 std::string ClientToken(std::string_view uid, std::int64_t number) {
@@ -137,10 +151,12 @@ kube::Result<Object> Object::From(kube::JsonView object) {
                 .has_status = status.size() > 0,
                 .allocation_id = Text(status["allocationID"]),
                 .origin = Origin::kUnknown,
-                .attempt = AttemptFrom(status["attempt"]),
+                .attempt = AttemptFrom(status),
+                .place = {Text(status["region"]), Text(status["account"])},
                 .applied_tags = TagsOf(status["tags"]),
                 .cloud_status = {},
                 .told_reason = {},
+                .told_message = {},
                 .status = status.ToJson()};
   const std::string_view origin = status["origin"].StringOr("");
   if (origin == "Created") result.origin = Origin::kCreated;
@@ -150,10 +166,12 @@ kube::Result<Object> Object::From(kube::JsonView object) {
   status["conditions"].ForEachItem([&](kube::JsonView condition) {
     const std::string_view type = condition["type"].StringOr("");
     const bool holds = condition["status"].StringOr("") == "True";
+    if (type == "Synced") result.told_synced = holds;
     if (type == "Progressing") result.told_progressing = holds;
     if (type != "Ready") return;
     result.told_ready = holds;
     result.told_reason = Text(condition["reason"]);
+    result.told_message = Text(condition["message"]);
     const std::string_view since = condition["lastTransitionTime"].StringOr("");
     result.told_since = kube::ParseTimestamp(since).value_or(0);
   });
@@ -176,11 +194,16 @@ Attempt Object::NextAttempt() const {
                            .instance_charge_type = spec.instance_charge_type,
                            .public_ip_address_pool_id = spec.pool,
                            .resource_group_id = spec.resource_group,
-                           .name = spec.name,
-                           .description = spec.description,
+                           .name = {},
+                           .description = {},
                            .security_protection_types = spec.protection,
                            .tags = OwnTags()},
                .replaces = allocation_id.empty() ? attempt.replaces : allocation_id};
+  // The cloud takes neither with a PrePaid address: they are set once it is there.
+  if (!spec.PrePaid()) {
+    next.request.name = spec.name;
+    next.request.description = spec.description;
+  }
   if (spec.PrePaid()) {
     next.request.period = spec.period > 0 ? spec.period : 1;
     next.request.pricing_cycle = spec.pricing_cycle.empty() ? "Month" : spec.pricing_cycle;

@@ -66,13 +66,20 @@ struct Spec {
 // An allocation that was begun. All its repetitions ask for the same with the same token, whatever
 // has become of the spec since: what differs is repaired once the address is there.
 struct Attempt {
-  std::int64_t number = 0;    // of this one or, when the cloud has refused it, of the last
+  std::int64_t number = 0;    // of this one or, when it is settled, of the last
   cloud::EipRequest request;  // without a token there is none
   std::string replaces;       // the lost address, which spec.allocationID may still name
 
   explicit operator bool() const { return !request.client_token.empty(); }
+  // Whether the address can be found by its owner's tag from its first moment on.
+  bool IsTagged() const { return request.tags.contains(std::string(kOwnerTag)); }
   Json ToJson() const;
+  // Members of a status that say that it is settled; the count goes on.
+  void Settle(Json& facts) const;
 };
+
+// With commas between them.
+std::string Joined(const std::vector<std::string>& texts);
 
 // Of uid and number alone, so that it is the same whoever writes it.
 std::string ClientToken(std::string_view uid, std::int64_t number);
@@ -88,11 +95,15 @@ struct Object {
   std::string allocation_id;
   Origin origin = Origin::kUnknown;
   Attempt attempt;
+  // Where the address is, or the attempt was begun; empty when nobody has written it down.
+  cloud::Place place;
   cloud::Tags applied_tags;  // those of the spec that we have put on the address
   std::string cloud_status;  // Available, …
   bool told_ready = false;   // the Ready condition, and why
   std::string told_reason;
+  std::string told_message;
   std::int64_t told_since = 0;    // that it is so, in Unix seconds
+  bool told_synced = false;       // the Synced condition
   bool told_progressing = false;  // the Progressing condition
   std::int64_t told_generation = 0;
   std::string status;  // JSON; as it is written now
@@ -103,6 +114,8 @@ struct Object {
   const std::string& ClaimedId() const {
     return allocation_id.empty() ? spec.allocation_id : allocation_id;
   }
+  // Whether the status says that it is ready, with the spec as it is now.
+  bool ToldReadyNow() const { return told_ready && told_generation == id.generation; }
   // Whether the address goes with the object.
   bool Releases() const {
     return spec.release == ReleaseStrategy::kOnDelete ||

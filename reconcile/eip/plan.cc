@@ -34,42 +34,81 @@ bool IsToAdopt(const Object& object, const cloud::Eip& eip, const Sight& sight) 
   return IsForeign(object, eip) && sight.tagged_for.empty() && object.on_foreign == "adopt";
 }
 
+std::string Describe(const cloud::Place& place) {
+  return Format("region {} of account {}", place.region, place.account);
+}
+
+// Why nothing may be done about an object's address, or attempt, with Berth's access key; none when
+// it may. In another account or region the cloud's word that there is no such address proves
+// nothing.
+std::optional<Wait> Misplaced(const Object& object, const cloud::Place& here) {
+  const cloud::Place& place = object.place;
+  const bool has_place = !place.account.empty();
+  if (!has_place || place == here || (object.allocation_id.empty() && !object.attempt)) {
+    return std::nullopt;
+  }
+  const bool other_account = place.account != here.account;
+  return Wait{.reason = other_account ? "WrongAccount" : "WrongRegion",
+              .message = Format(
+                  "{} in {}, and Berth's access key works in {}: give Berth {}, or delete the "
+                  "object with the annotation {}=abandon, which leaves the EIP in the cloud",
+                  object.allocation_id.empty() ? "the EIP is being allocated"
+                                               : object.allocation_id + " is",
+                  Describe(place), Describe(here),
+                  other_account ? "an access key of account " + place.account
+                                : "the region " + place.region,
+                  kOnStuckAnnotation),
+              .misplaced = true};
+}
+
 Wait Passing(const cloud::Eip& eip, std::string reason) {
   return {std::move(reason), Format("{} is {} in the cloud", eip.allocation_id, eip.status), true};
 }
 
 Wait Stuck(std::string message) {
-  return {"Deleting", Format("{}; {}: abandon lets the object go and leaves the address", message,
-                             kOnStuckAnnotation)};
+  return {"Deleting", Format("{}; the annotation {}=abandon lets the object go and leaves the EIP",
+                             message, kOnStuckAnnotation)};
 }
 
 Step Kept(const Object& object) {
-  return Finish{"Skipped", Format("{} is kept: {}", object.allocation_id,
+  return Finish{"Skipped", Format("{} stays in the cloud: {}", object.allocation_id,
                                   object.spec.release == ReleaseStrategy::kNever
-                                      ? "releaseStrategy is Never"
-                                      : "it was imported, and releaseStrategy is not set")};
+                                      ? "spec.releaseStrategy is Never"
+                                      : "it was imported, and spec.releaseStrategy is not set")};
 }
 
 // The cloud is asked to release it even when it is not to be seen: a young address may not be yet,
 // and only the cloud's word that there is no such address is proof.
 Step DecideRelease(const Object& object, const Sight& sight) {
+  const std::string& id = object.allocation_id;
   if (!sight.asked) return Look{};
+  if (!sight.eip && sight.released) return Finish{"Released", id + " was released"};
+  if (!sight.eip && object.place.account.empty()) {
+    return Stuck(
+        Format("{} is not in {}, and the status does not say where it is: give Berth the "
+               "access key and the region that it was allocated with",
+               id, Describe(*sight.here)));
+  }
   if (!sight.eip) return step::Release{};
+  if (object.place.account.empty()) return NotePlace{};
   const cloud::Eip& eip = *sight.eip;
   if (IsForeign(object, eip)) {
-    return Finish{"Skipped", Format("{} is kept: its tag {} names another object; {}: adopt "
-                                    "would have made it this one's",
-                                    eip.allocation_id, kOwnerTag, kOnForeignAnnotation)};
+    return Finish{"Skipped",
+                  Format("{} stays in the cloud: its tag {} names another object; {}: adopt "
+                         "would have made it this one's",
+                         eip.allocation_id, kOwnerTag, kOnForeignAnnotation)};
   }
   if (IsPassing(eip)) return Passing(eip, "Deleting");
-  if (eip.service_managed) return Stuck("another product of the cloud manages it");
+  if (eip.service_managed) return Stuck(id + " is managed by another product of the cloud");
   if (eip.instance_charge_type == "PrePaid") {
-    return Stuck("it is PrePaid: the cloud releases it when its time is over");
+    return Stuck(id + " is PrePaid: the cloud releases it when its time is over");
   }
-  if (eip.deletion_protection) return Stuck("it is protected against deletion in the cloud");
+  if (eip.deletion_protection) {
+    return Stuck(id + " is protected against deletion in the cloud");
+  }
   if (eip.status == "InUse") {
     if (object.on_stuck == "unassociate") return Unassociate{};
-    return Stuck(Format("it is in use by {} {}, and not taken off unless {} is unassociate",
+    return Stuck(Format("{} is in use by {} {}; the annotation {}=unassociate takes it off", id,
                         eip.instance_type, eip.instance_id, kOnStuckAnnotation));
   }
   if (IsJoining(eip)) {
@@ -82,15 +121,38 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   return step::Release{};
 }
 
+// An attempt may have succeeded without anybody knowing.
+Step DecideDoubt(const Object& object, const Sight& sight) {
+  const Attempt& attempt = object.attempt;
+  if (!sight.searched) return Find{};
+  if (attempt.IsTagged() && sight.doubt_over) return Finish{"Skipped", "nothing was allocated"};
+  // The same request again is answered with the same address, which is then released.
+  if (attempt.request.instance_charge_type != "PrePaid") return Allocate{};
+  // But it would buy a PrePaid address, which cannot be released, if there is none yet.
+  if (attempt.IsTagged()) {
+    return Wait{.reason = "Deleting",
+                .message =
+                    "the cloud did not say whether it allocated the PrePaid EIP; it is looked "
+                    "for by its tag until every request has expired",
+                .soon = true};
+  }
+  return Stuck(
+      Format("the cloud did not say whether it allocated the PrePaid EIP, and with {} tags "
+             "in spec.tags it cannot be looked for: see the cloud's console",
+             kMostTags));
+}
+
 // It has no address that anybody knows of.
 Step DecideUnknownEnd(const Object& object, const Sight& sight) {
-  // An attempt may have succeeded without anybody knowing.
-  if (object.attempt && !sight.fresh_attempt) {
-    if (!sight.searched) return Find{};
-    return Allocate{};
-  }
+  const bool doubtful = object.attempt && !sight.fresh_attempt && !sight.refused;
   // An attempt that is not there may have been: a backup is restored without status.
-  if (object.attempt.number == 0 && !sight.searched) return Find{};
+  const bool unknown = object.attempt.number == 0 && !sight.searched;
+  if (doubtful || unknown) {
+    if (!sight.here) return Locate{};
+    if (auto wait = Misplaced(object, *sight.here)) return *std::move(wait);
+    if (doubtful) return DecideDoubt(object, sight);
+    return Find{};
+  }
   return Finish{"Skipped", object.NamesAddress()
                                ? object.spec.allocation_id + " was not imported, and is left alone"
                                : "nothing was allocated"};
@@ -106,23 +168,26 @@ Step DecideEnd(const Object& object, const Sight& sight) {
   if (id.empty()) return DecideUnknownEnd(object, sight);
   if (!sight.unclaimed && !object.Releases()) return Kept(object);
   if (!sight.taken_by.empty()) {
-    return Finish{"Skipped", Format("{} is kept: it is {}'s", id, sight.taken_by)};
+    return Finish{"Skipped",
+                  Format("{} stays in the cloud: the EIP {} has it", id, sight.taken_by)};
   }
   if (!sight.wanted_by.empty()) {
-    return Finish{"Skipped", Format("{} is kept: {} names it too", id, sight.wanted_by)};
+    return Finish{"Skipped",
+                  Format("{} stays in the cloud: the EIP {} names it too", id, sight.wanted_by)};
   }
+  if (!sight.here) return Locate{};
+  if (auto wait = Misplaced(object, *sight.here)) return *std::move(wait);
   return DecideRelease(object, sight);
 }
 
 Step DecideImport(const Object& object, const Sight& sight) {
   const std::string& id = object.spec.allocation_id;
   if (!sight.taken_by.empty()) {
-    return Wait{"InvalidConfig", Format("{} is {}'s already", id, sight.taken_by)};
+    return Wait{"InvalidConfig", Format("the EIP {} has {} already", sight.taken_by, id)};
   }
   if (!sight.asked) return Look{};
   if (!sight.eip) {
-    return Wait{"Lost", Format("there is no {} in this region of this account", id),
-                !sight.vanished};
+    return Wait{"Lost", Format("there is no {} in {}", id, Describe(*sight.here)), !sight.vanished};
   }
   const cloud::Eip& eip = *sight.eip;
   // Its status was lost, not its address.
@@ -143,6 +208,7 @@ Step DecideNew(const Object& object, const Sight& sight) {
     return Begin{object.NextAttempt()};
   }
   if (!sight.fresh_attempt && !sight.searched) return Find{};
+  if (object.place.account.empty()) return NotePlace{};
   return Allocate{};
 }
 
@@ -150,17 +216,24 @@ Step DecideLost(const Object& object, const Sight& sight) {
   const std::string& id = object.allocation_id;
   if (!sight.vanished) {
     return Wait{object.told_reason == "Creating" ? "Creating" : "SyncFailed",
-                id + " is not to be seen in the cloud at the moment", true};
+                id + " is missing from the cloud's list; a new EIP is listed late", true};
+  }
+  if (object.place.account.empty()) {
+    return Wait{"Lost", Format("{} is not in {}, and the status does not say where it was; check "
+                               "Berth's access key and region",
+                               id, Describe(*sight.here))};
   }
   const bool ours = object.origin == Origin::kCreated;
   if (ours && object.on_lost == "reallocate") {
-    // Not to be seen is not to be gone, and two addresses are one too many.
+    // An EIP missing from a list may still exist, and the object must not have two.
     if (!sight.gone) return Probe{};
     return Begin{object.NextAttempt()};
   }
-  return Wait{"Lost",
-              Format("{} is gone from the cloud, and not by our doing{}", id,
-                     ours ? Format("; {}: reallocate gets another one", kOnLostAnnotation) : "")};
+  return Wait{
+      "Lost",
+      Format("{} is gone from {}, released by somebody else{}", id, Describe(object.place),
+             ours ? Format("; the annotation {}=reallocate gets another one", kOnLostAnnotation)
+                  : "")};
 }
 
 // What the spec asks for and cannot be had any more.
@@ -175,6 +248,19 @@ std::string Unlike(const Spec& spec, const cloud::Eip& eip) {
     }
   }
   return "";
+}
+
+// Why it carries no traffic, or may not be changed; empty when neither is so.
+std::string Lock(const cloud::Eip& eip) {
+  const bool is_normal = eip.business_status.empty() || eip.business_status == "Normal";
+  if (is_normal && eip.lock_reasons.empty()) return "";
+  std::string reasons = is_normal ? "" : eip.business_status;
+  for (const std::string& reason : eip.lock_reasons) {
+    reasons += (reasons.empty() ? "" : ", ") + reason;
+  }
+  return Format(
+      "{} is locked in the cloud ({}): pay the account's bills, or ask the cloud's support",
+      eip.allocation_id, reasons);
 }
 
 // What the cloud has and the spec wants otherwise.
@@ -240,21 +326,25 @@ Step Decide(const Object& object, const Sight& sight) {
   if (object.id.deleting != 0) return DecideEnd(object, sight);
   if (!object.id.finalizer) return AddFinalizer{};
   const std::string& id = object.allocation_id;
-  if (id.empty()) return DecideNew(object, sight);
-  if (!sight.taken_by.empty()) {
-    return Wait{"InvalidConfig", Format("{} is {}'s already", id, sight.taken_by)};
+  if (!id.empty() && !sight.taken_by.empty()) {
+    return Wait{"InvalidConfig", Format("the EIP {} has {} already", sight.taken_by, id)};
   }
+  if (!sight.here) return Locate{};
+  if (auto wait = Misplaced(object, *sight.here)) return *std::move(wait);
+  if (id.empty()) return DecideNew(object, sight);
   if (!object.NamesAddress()) return WriteSpec{};
   if (object.spec.allocation_id != id) {
     return Wait{"InvalidConfig",
-                Format("spec.allocationID was changed: the address is {} and stays it; {} "
-                       "needs an object of its own",
+                Format("spec.allocationID was changed: set it back to {}; {} needs an EIP object "
+                       "of its own",
                        id, object.spec.allocation_id)};
   }
   if (!sight.asked) return Look{};
   if (!sight.eip) return DecideLost(object, sight);
+  if (object.place.account.empty()) return NotePlace{};
   const cloud::Eip& eip = *sight.eip;
   if (eip.status == "Releasing") return Passing(eip, "Lost");
+  if (std::string lock = Lock(eip); !lock.empty()) return Wait{"Locked", std::move(lock)};
   if (object.origin != Origin::kCreated &&
       (IsToAdopt(object, eip, sight) || OwnerOf(eip) == object.id.uid)) {
     return Import{eip.address, Origin::kCreated};

@@ -12,7 +12,9 @@ namespace berth::eip {
 
 // What is known of an object's address besides what its status says.
 struct Sight {
-  bool newborn = false;           // the object has never been seen before this pass
+  bool newborn = false;  // the object has never been seen before this pass
+  // Where Berth's access key works; none when that was not asked in this pass.
+  std::optional<cloud::Place> here;
   bool searched = false;          // the cloud was asked for an address with its tag: there is none
   bool asked = false;             // the cloud was asked for its address in this pass
   std::optional<cloud::Eip> eip;  // then: none when it is not to be seen
@@ -22,6 +24,9 @@ struct Sight {
   std::string taken_by;           // another object, the older one, has this address
   std::string wanted_by;          // another object, which is to stay, names this address too
   bool fresh_attempt = false;     // the attempt was written by us, and nobody was asked yet
+  bool refused = false;           // the cloud has refused every request of the attempt
+  bool doubt_over = false;        // a request of the attempt would have had its effect by now
+  bool released = false;          // the cloud has taken the request to release the address
   // A deleted object's attempt came to this address, of which nobody was told: it goes, always.
   bool unclaimed = false;
 };
@@ -34,7 +39,9 @@ namespace step {
 struct Nothing {
   std::string unlike = {};  // what differs and cannot be changed
 };
-struct Look {};  // ask the cloud for the address
+struct Locate {};     // find out in which region and account Berth's access key works
+struct Look {};       // ask the cloud for the address
+struct NotePlace {};  // write down where the address, or the attempt, is: here
 struct AddFinalizer {};
 struct Begin {
   Attempt attempt;  // to be written down
@@ -74,13 +81,15 @@ struct Wait {
   std::string reason;  // of the condition
   std::string message;
   bool soon = false;
+  bool misplaced = false;  // until Berth has another key: nobody tells when that is
 };
 }  // namespace step
 
-using Step = std::variant<step::Nothing, step::Look, step::AddFinalizer, step::Begin, step::Find,
-                          step::Allocate, step::Import, step::Probe, step::WriteSpec, step::Tag,
-                          step::Untag, step::Modify, step::Move, step::Join, step::Leave,
-                          step::Unassociate, step::Release, step::Finish, step::Wait>;
+using Step =
+    std::variant<step::Nothing, step::Locate, step::Look, step::NotePlace, step::AddFinalizer,
+                 step::Begin, step::Find, step::Allocate, step::Import, step::Probe,
+                 step::WriteSpec, step::Tag, step::Untag, step::Modify, step::Move, step::Join,
+                 step::Leave, step::Unassociate, step::Release, step::Finish, step::Wait>;
 
 // Plain: no clock, no I/O. O(tags).
 Step Decide(const Object& object, const Sight& sight);

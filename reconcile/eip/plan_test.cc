@@ -34,6 +34,15 @@ Sight Seen(cloud::Eip eip = {}) {
   return {.searched = true, .asked = true, .eip = std::move(eip)};
 }
 
+const cloud::Place kHere{"cn-hangzhou", "42"};
+
+// With a key of the account that has the address.
+Step Decided(Object object, Sight sight) {
+  sight.here = kHere;
+  object.place = kHere;
+  return Decide(object, sight);
+}
+
 template <typename T>
 bool Is(const Step& step) {
   return std::holds_alternative<T>(step);
@@ -46,8 +55,8 @@ T As(const Step& step) {
 }
 
 TEST(PlanTest, WhatIsAsItShouldBeIsLeftAlone) {
-  EXPECT_TRUE(Is<step::Look>(Decide(Settled(), {})));
-  EXPECT_TRUE(Is<step::Nothing>(Decide(Settled(), Seen())));
+  EXPECT_TRUE(Is<step::Look>(Decided(Settled(), {})));
+  EXPECT_TRUE(Is<step::Nothing>(Decided(Settled(), Seen())));
 }
 
 // The order that leaks nothing: finalizer, attempt, cloud, status, spec.
@@ -55,75 +64,75 @@ TEST(PlanTest, AnAddressIsAllocatedInTheOrderThatLeaksNothing) {
   Object object;
   object.id = {.name = "web", .uid = "u1"};
   object.spec.bandwidth = "5";
-  EXPECT_TRUE(Is<step::AddFinalizer>(Decide(object, {})));
+  EXPECT_TRUE(Is<step::AddFinalizer>(Decided(object, {})));
   object.id.finalizer = true;
-  const auto begin = As<step::Begin>(Decide(object, {.newborn = true}));
+  const auto begin = As<step::Begin>(Decided(object, {.newborn = true}));
   EXPECT_EQ(begin.attempt.request.client_token, "berth-u1-1");
   EXPECT_EQ(begin.attempt.request.bandwidth, "5");
   object.attempt = begin.attempt;
-  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.fresh_attempt = true})));
+  EXPECT_TRUE(Is<step::Allocate>(Decided(object, {.fresh_attempt = true})));
   object.allocation_id = "eip-1";
   object.origin = Origin::kCreated;
-  EXPECT_TRUE(Is<step::WriteSpec>(Decide(object, {})));
+  EXPECT_TRUE(Is<step::WriteSpec>(Decided(object, {})));
   object.spec.allocation_id = "eip-1";
-  EXPECT_TRUE(Is<step::Look>(Decide(object, {})));
+  EXPECT_TRUE(Is<step::Look>(Decided(object, {})));
   Sight sight = Seen({.bandwidth = "5", .tags = {{"a", "b"}}});
-  EXPECT_THAT(As<step::Tag>(Decide(object, sight)).tags, ElementsAre(Pair(kOwnerTag, "u1")));
+  EXPECT_THAT(As<step::Tag>(Decided(object, sight)).tags, ElementsAre(Pair(kOwnerTag, "u1")));
 }
 
 TEST(PlanTest, AnAttemptOfUnknownOutcomeIsLookedForBeforeItIsRepeated) {
   Object object = Settled();
   object.allocation_id.clear();
   object.spec.allocation_id.clear();
-  EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
-  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.searched = true})));
+  EXPECT_TRUE(Is<step::Find>(Decided(object, {})));
+  EXPECT_TRUE(Is<step::Allocate>(Decided(object, {.searched = true})));
 }
 
 TEST(PlanTest, ADeletedObjectWithAnAttemptOfUnknownOutcomeLearnsItFirst) {
   Object object = Deleted();
   object.allocation_id.clear();
-  EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
-  EXPECT_TRUE(Is<step::Allocate>(Decide(object, {.searched = true})));
+  EXPECT_TRUE(Is<step::Find>(Decided(object, {})));
+  EXPECT_TRUE(Is<step::Allocate>(Decided(object, {.searched = true})));
   // Nobody has been asked yet: there is nothing to learn.
-  EXPECT_TRUE(Is<step::Finish>(Decide(object, {.fresh_attempt = true})));
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, {.fresh_attempt = true})));
   object.attempt.request = {};
-  EXPECT_TRUE(Is<step::Finish>(Decide(object, {})));
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, {})));
 }
 
 TEST(PlanTest, FlawAnImportIsKeptUnlessItsReleaseWasAskedFor) {
   Object object = Deleted();
   object.origin = Origin::kImported;
-  EXPECT_EQ(As<step::Finish>(Decide(object, Seen())).reason, "Skipped");
+  EXPECT_EQ(As<step::Finish>(Decided(object, Seen())).reason, "Skipped");
   object.spec.release = ReleaseStrategy::kOnDelete;
-  EXPECT_TRUE(Is<step::Release>(Decide(object, Seen())));
+  EXPECT_TRUE(Is<step::Release>(Decided(object, Seen())));
   object = Deleted();
   object.spec.release = ReleaseStrategy::kNever;
-  EXPECT_EQ(As<step::Finish>(Decide(object, Seen())).reason, "Skipped");
+  EXPECT_EQ(As<step::Finish>(Decided(object, Seen())).reason, "Skipped");
 }
 
 TEST(PlanTest, FlawTwoObjectsCannotImportOneAddress) {
   Object object = Settled();
   object.allocation_id.clear();
   object.attempt = {};
-  EXPECT_EQ(As<step::Wait>(Decide(object, {.searched = true, .taken_by = "other"})).reason,
+  EXPECT_EQ(As<step::Wait>(Decided(object, {.searched = true, .taken_by = "other"})).reason,
             "InvalidConfig");
   // Nor one that was allocated for another object of this cluster.
   Sight sight = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
   sight.tagged_for = "other";
-  EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "InvalidConfig");
-  EXPECT_TRUE(Is<step::Import>(Decide(object, Seen({.tags = {{"a", "b"}}}))));
+  EXPECT_EQ(As<step::Wait>(Decided(object, sight)).reason, "InvalidConfig");
+  EXPECT_TRUE(Is<step::Import>(Decided(object, Seen({.tags = {{"a", "b"}}}))));
 }
 
 TEST(PlanTest, AnAddressOfAnotherIsNeverReleased) {
   EXPECT_EQ(
-      As<step::Finish>(Decide(Deleted(), Seen({.tags = {{std::string(kOwnerTag), "u2"}}}))).reason,
+      As<step::Finish>(Decided(Deleted(), Seen({.tags = {{std::string(kOwnerTag), "u2"}}}))).reason,
       "Skipped");
   Sight sight = Seen();
   sight.taken_by = "other";
-  EXPECT_EQ(As<step::Finish>(Decide(Deleted(), sight)).reason, "Skipped");
+  EXPECT_EQ(As<step::Finish>(Decided(Deleted(), sight)).reason, "Skipped");
   sight = Seen();
   sight.wanted_by = "other";
-  EXPECT_EQ(As<step::Finish>(Decide(Deleted(), sight)).reason, "Skipped");
+  EXPECT_EQ(As<step::Finish>(Decided(Deleted(), sight)).reason, "Skipped");
 }
 
 // A backup is restored without status, and mostly with another uid.
@@ -132,43 +141,43 @@ TEST(PlanTest, AnAddressIsKnownByItsTagWhenTheStatusIsLost) {
   object.allocation_id.clear();
   object.origin = Origin::kUnknown;
   object.attempt = {};
-  EXPECT_EQ(As<step::Import>(Decide(object, Seen())).origin, Origin::kCreated);
+  EXPECT_EQ(As<step::Import>(Decided(object, Seen())).origin, Origin::kCreated);
   const Sight foreign = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
-  EXPECT_EQ(As<step::Import>(Decide(object, foreign)).origin, Origin::kImported);
+  EXPECT_EQ(As<step::Import>(Decided(object, foreign)).origin, Origin::kImported);
   object.on_foreign = "adopt";
-  EXPECT_EQ(As<step::Import>(Decide(object, foreign)).origin, Origin::kCreated);
+  EXPECT_EQ(As<step::Import>(Decided(object, foreign)).origin, Origin::kCreated);
   // Also later; and not while its own object is there.
   object.allocation_id = "eip-1";
   object.origin = Origin::kImported;
-  EXPECT_EQ(As<step::Import>(Decide(object, foreign)).origin, Origin::kCreated);
+  EXPECT_EQ(As<step::Import>(Decided(object, foreign)).origin, Origin::kCreated);
   Sight here = foreign;
   here.tagged_for = "other";
-  EXPECT_TRUE(Is<step::Nothing>(Decide(object, here)));
+  EXPECT_TRUE(Is<step::Nothing>(Decided(object, here)));
 }
 
 TEST(PlanTest, AnObjectThatMayHaveLostItsStatusIsLookedForByItsTagFirst) {
   Object object = Settled();
   object.allocation_id.clear();
   object.attempt = {};
-  EXPECT_TRUE(Is<step::Find>(Decide(object, {}))) << "spec may name another address by now";
-  EXPECT_TRUE(Is<step::Look>(Decide(object, {.searched = true})));
-  EXPECT_TRUE(Is<step::Look>(Decide(object, {.newborn = true})));
+  EXPECT_TRUE(Is<step::Find>(Decided(object, {}))) << "spec may name another address by now";
+  EXPECT_TRUE(Is<step::Look>(Decided(object, {.searched = true})));
+  EXPECT_TRUE(Is<step::Look>(Decided(object, {.newborn = true})));
   object.spec.allocation_id.clear();
-  EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
-  EXPECT_TRUE(Is<step::Begin>(Decide(object, {.searched = true})));
-  EXPECT_TRUE(Is<step::Begin>(Decide(object, {.newborn = true})));
+  EXPECT_TRUE(Is<step::Find>(Decided(object, {})));
+  EXPECT_TRUE(Is<step::Begin>(Decided(object, {.searched = true})));
+  EXPECT_TRUE(Is<step::Begin>(Decided(object, {.newborn = true})));
   object.attempt.number = 1;
-  EXPECT_TRUE(Is<step::Begin>(Decide(object, {}))) << "it was refused, and that was written down";
+  EXPECT_TRUE(Is<step::Begin>(Decided(object, {}))) << "it was refused, and that was written down";
 }
 
 TEST(PlanTest, ADeletedObjectWithoutAStatusIsLookedForByItsTag) {
   Object object = Deleted();
   object.allocation_id.clear();
   object.attempt = {};
-  EXPECT_TRUE(Is<step::Find>(Decide(object, {})));
-  EXPECT_TRUE(Is<step::Finish>(Decide(object, {.searched = true})));
+  EXPECT_TRUE(Is<step::Find>(Decided(object, {})));
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, {.searched = true})));
   object.attempt.number = 1;
-  EXPECT_TRUE(Is<step::Finish>(Decide(object, {}))) << "it was refused, and that was written down";
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, {}))) << "it was refused, and that was written down";
 }
 
 // Nobody was told of it, so nobody can want to keep it.
@@ -177,9 +186,9 @@ TEST(PlanTest, WhatADeletedObjectsAttemptCameToIsReleasedWhateverTheStrategy) {
   object.spec.release = ReleaseStrategy::kNever;
   Sight sight = Seen();
   sight.unclaimed = true;
-  EXPECT_TRUE(Is<step::Release>(Decide(object, sight)));
+  EXPECT_TRUE(Is<step::Release>(Decided(object, sight)));
   sight.wanted_by = "other";
-  EXPECT_TRUE(Is<step::Finish>(Decide(object, sight))) << "somebody has found it in the cloud";
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, sight))) << "somebody has found it in the cloud";
 }
 
 TEST(PlanTest, WhoseAnAddressIsIsNotForTheSpecToSay) {
@@ -203,43 +212,43 @@ TEST(PlanTest, TwentyTagsOfTheSpecLeaveTheOwnersOut) {
 TEST(PlanTest, WhatCannotBeChangedIsSaid) {
   Object object = Settled();
   object.spec.isp = "BGP_PRO";
-  EXPECT_THAT(As<step::Nothing>(Decide(object, Seen({.isp = "BGP"}))).unlike, HasSubstr("isp"));
-  EXPECT_EQ(As<step::Nothing>(Decide(object, Seen({.isp = "BGP_PRO"}))).unlike, "");
+  EXPECT_THAT(As<step::Nothing>(Decided(object, Seen({.isp = "BGP"}))).unlike, HasSubstr("isp"));
+  EXPECT_EQ(As<step::Nothing>(Decided(object, Seen({.isp = "BGP_PRO"}))).unlike, "");
 }
 
 TEST(PlanTest, AStatusThatIsNotKnownIsWaitedFor) {
-  EXPECT_TRUE(As<step::Wait>(Decide(Deleted(), Seen({.status = "Frozen"}))).soon);
+  EXPECT_TRUE(As<step::Wait>(Decided(Deleted(), Seen({.status = "Frozen"}))).soon);
 }
 
 TEST(PlanTest, FlawAnEditedAllocationIdDoesNotOrphanTheAddress) {
   Object object = Settled();
   object.spec.allocation_id = "eip-2";
-  EXPECT_EQ(As<step::Wait>(Decide(object, {})).reason, "InvalidConfig");
+  EXPECT_EQ(As<step::Wait>(Decided(object, {})).reason, "InvalidConfig");
   object.id.deleting = 1;
-  EXPECT_TRUE(Is<step::Release>(Decide(object, Seen()))) << "what it had goes with it";
+  EXPECT_TRUE(Is<step::Release>(Decided(object, Seen()))) << "what it had goes with it";
 }
 
 TEST(PlanTest, FlawAnAddressThatIsGoneIsSaidToBeLost) {
   Object object = Settled();
   Sight sight{.asked = true};
-  EXPECT_TRUE(As<step::Wait>(Decide(object, sight)).soon) << "a young one may not be seen yet";
+  EXPECT_TRUE(As<step::Wait>(Decided(object, sight)).soon) << "a young one may not be seen yet";
   sight.vanished = true;
-  EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "Lost");
+  EXPECT_EQ(As<step::Wait>(Decided(object, sight)).reason, "Lost");
   object.on_lost = "reallocate";
-  EXPECT_TRUE(Is<step::Probe>(Decide(object, sight))) << "not to be seen is not to be gone";
+  EXPECT_TRUE(Is<step::Probe>(Decided(object, sight))) << "not to be seen is not to be gone";
   sight.gone = true;
-  const Attempt attempt = As<step::Begin>(Decide(object, sight)).attempt;
+  const Attempt attempt = As<step::Begin>(Decided(object, sight)).attempt;
   EXPECT_EQ(attempt.request.client_token, "berth-u1-2");
   // Until the new one is written down, spec names the old one.
   Object replacing = object;
   replacing.attempt = attempt;
   replacing.allocation_id = "eip-2";
-  EXPECT_TRUE(Is<step::WriteSpec>(Decide(replacing, {})));
+  EXPECT_TRUE(Is<step::WriteSpec>(Decided(replacing, {})));
   replacing.allocation_id.clear();
   replacing.attempt.request = {};
-  EXPECT_TRUE(Is<step::Begin>(Decide(replacing, {}))) << "after a refusal the next one";
+  EXPECT_TRUE(Is<step::Begin>(Decided(replacing, {}))) << "after a refusal the next one";
   object.origin = Origin::kImported;
-  EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "Lost");
+  EXPECT_EQ(As<step::Wait>(Decided(object, sight)).reason, "Lost");
 }
 
 TEST(PlanTest, FlawWhatCannotBeReleasedIsExplained) {
@@ -250,28 +259,28 @@ TEST(PlanTest, FlawWhatCannotBeReleasedIsExplained) {
         std::pair(cloud::Eip{.instance_charge_type = "PrePaid"}, "PrePaid"),
         std::pair(cloud::Eip{.deletion_protection = true}, "protected"),
         std::pair(cloud::Eip{.service_managed = true}, "another product")}) {
-    const auto wait = As<step::Wait>(Decide(Deleted(), Seen(eip)));
+    const auto wait = As<step::Wait>(Decided(Deleted(), Seen(eip)));
     EXPECT_THAT(wait.message, HasSubstr(why));
     EXPECT_THAT(wait.message, HasSubstr(kOnStuckAnnotation));
     EXPECT_FALSE(wait.soon);
   }
   Object object = Deleted();
   object.on_stuck = "unassociate";
-  EXPECT_TRUE(Is<step::Unassociate>(Decide(object, Seen({.status = "InUse"}))));
+  EXPECT_TRUE(Is<step::Unassociate>(Decided(object, Seen({.status = "InUse"}))));
   object.on_stuck = "abandon";
-  EXPECT_EQ(As<step::Finish>(Decide(object, {})).reason, "Skipped");
+  EXPECT_EQ(As<step::Finish>(Decided(object, {})).reason, "Skipped");
 }
 
 // Only the cloud's word for it is proof that an address is gone: a young one may not be seen yet.
 TEST(PlanTest, AnAddressThatIsNotSeenIsReleasedAllTheSame) {
-  EXPECT_TRUE(Is<step::Release>(Decide(Deleted(), {.asked = true})));
+  EXPECT_TRUE(Is<step::Release>(Decided(Deleted(), {.asked = true})));
 }
 
 TEST(PlanTest, AnAddressLeavesItsPackageBeforeItIsReleased) {
-  EXPECT_TRUE(Is<step::Leave>(Decide(
+  EXPECT_TRUE(Is<step::Leave>(Decided(
       Deleted(), Seen({.bandwidth_package_id = "cbwp-1", .bandwidth_package_status = "BINDED"}))));
-  EXPECT_TRUE(As<step::Wait>(Decide(Deleted(), Seen({.bandwidth_package_id = "cbwp-1",
-                                                     .bandwidth_package_status = "BINDING"})))
+  EXPECT_TRUE(As<step::Wait>(Decided(Deleted(), Seen({.bandwidth_package_id = "cbwp-1",
+                                                      .bandwidth_package_status = "BINDING"})))
                   .soon);
 }
 
@@ -286,20 +295,20 @@ TEST(PlanTest, FlawDriftIsRepaired) {
   cloud::Eip eip{.bandwidth = "5",
                  .name = "other",
                  .tags = {{std::string(kOwnerTag), "u1"}, {"old", "x"}, {"foreign", "y"}}};
-  EXPECT_THAT(As<step::Tag>(Decide(object, Seen(eip))).tags, ElementsAre(Pair("k", "v")));
+  EXPECT_THAT(As<step::Tag>(Decided(object, Seen(eip))).tags, ElementsAre(Pair("k", "v")));
   eip.tags["k"] = "v";
-  EXPECT_THAT(As<step::Untag>(Decide(object, Seen(eip))).keys, ElementsAre("old"));
+  EXPECT_THAT(As<step::Untag>(Decided(object, Seen(eip))).keys, ElementsAre("old"));
   eip.tags.erase("old");
-  const auto change = As<step::Modify>(Decide(object, Seen(eip))).change;
+  const auto change = As<step::Modify>(Decided(object, Seen(eip))).change;
   EXPECT_EQ(change.name, "n");
   EXPECT_EQ(change.description, "d");
   EXPECT_EQ(change.bandwidth, "10");
   eip.name = "n";
   eip.description = "d";
   eip.bandwidth = "10";
-  EXPECT_TRUE(Is<step::Move>(Decide(object, Seen(eip))));
+  EXPECT_TRUE(Is<step::Move>(Decided(object, Seen(eip))));
   eip.resource_group_id = "rg-1";
-  EXPECT_TRUE(Is<step::Nothing>(Decide(object, Seen(eip))));
+  EXPECT_TRUE(Is<step::Nothing>(Decided(object, Seen(eip))));
 }
 
 TEST(PlanTest, InAPackageTheBandwidthIsNotTouched) {
@@ -307,28 +316,28 @@ TEST(PlanTest, InAPackageTheBandwidthIsNotTouched) {
   object.spec.package = "cbwp-1";
   object.spec.bandwidth = "10";
   const cloud::Eip eip{.bandwidth = "5"};
-  EXPECT_TRUE(Is<step::Modify>(Decide(object, Seen(eip))));
+  EXPECT_TRUE(Is<step::Modify>(Decided(object, Seen(eip))));
   cloud::Eip set = eip;
   set.bandwidth = "10";
-  EXPECT_TRUE(Is<step::Join>(Decide(object, Seen(set))));
+  EXPECT_TRUE(Is<step::Join>(Decided(object, Seen(set))));
   cloud::Eip joined = eip;
   joined.bandwidth_package_id = "cbwp-1";
   joined.bandwidth_package_status = "BINDED";
-  EXPECT_TRUE(Is<step::Nothing>(Decide(object, Seen(joined))));
+  EXPECT_TRUE(Is<step::Nothing>(Decided(object, Seen(joined))));
   object.spec.package = "cbwp-2";
-  EXPECT_TRUE(Is<step::Leave>(Decide(object, Seen(joined))));
+  EXPECT_TRUE(Is<step::Leave>(Decided(object, Seen(joined))));
   object.spec.package.clear();
-  EXPECT_TRUE(Is<step::Leave>(Decide(object, Seen(joined))));
+  EXPECT_TRUE(Is<step::Leave>(Decided(object, Seen(joined))));
   object.origin = Origin::kImported;
   joined.tags = {{"a", "b"}};
-  EXPECT_TRUE(Is<step::Nothing>(Decide(object, Seen(joined)))) << "somebody else's package";
+  EXPECT_TRUE(Is<step::Nothing>(Decided(object, Seen(joined)))) << "somebody else's package";
 }
 
 TEST(PlanTest, FlawPrePaidSaysForHowLongAndHowItIsPaid) {
   Object object;
   object.id = {.uid = "u1", .finalizer = true};
   object.spec.instance_charge_type = "PrePaid";
-  const auto request = As<step::Begin>(Decide(object, {.newborn = true})).attempt.request;
+  const auto request = As<step::Begin>(Decided(object, {.newborn = true})).attempt.request;
   EXPECT_EQ(request.period, 1);
   EXPECT_EQ(request.pricing_cycle, "Month");
   EXPECT_TRUE(request.auto_pay);

@@ -17,60 +17,24 @@ constexpr async::Duration kFirstPoll = 2s;
 constexpr async::Duration kLastPoll = 30s;
 // An address that is not to be seen for so long is told to be lost.
 constexpr auto kVanished = 2min;
-// The generation of an object whose user has not touched it since: the first, and
-// spec.allocationID.
-constexpr std::int64_t kAsCreated = 2;
-// How long a refusal counts: one of the spec, and one of us that may be lifted any time.
-constexpr async::Duration kRefusedFor = 5min;
-constexpr async::Duration kForbiddenFor = 1min;
-// What goes wrong for less than this is not told of an object that is ready, and of others not more
-// often.
-constexpr auto kBadMinute = 1min;
+// A request is taken for 15 minutes, and an address that came of it is listed within kVanished.
+constexpr auto kDoubted = 18min;
+// How long after the first call that succeeds the objects that could not reach the cloud try again.
+constexpr auto kWakeAfter = 5s;
 
-// What a refusal depends on besides time.
-std::string BasisOf(const Object& object) {
+}  // namespace
+
+std::string Reconciler::BasisOf(const Object& object) {
   return Format("{} {} {} {} {}", object.id.generation, object.id.deleting != 0, object.on_lost,
                 object.on_stuck, object.on_foreign);
 }
-
-std::string_view EventFor(std::string_view doing, const Error& error) {
-  if (error.error_class == ErrorClass::kThrottled) return "Throttled";
-  if (doing == "Create") return "CreateFailed";
-  return doing == "Release" ? "ReleaseFailed" : "ReconcileFailed";
-}
-
-// It was as spec says now.
-bool WasRight(const Object& object) {
-  return object.told_ready && object.told_generation == object.id.generation;
-}
-
-// Why an object is not ready while it is being changed.
-std::string ChangeReason(const Object& object) {
-  if (object.id.deleting != 0) return "Deleting";
-  if (object.told_reason == "Creating" || object.told_reason == "Drifted") {
-    return object.told_reason;
-  }
-  return WasRight(object) ? "Drifted" : "Updating";
-}
-
-// Why an object is ready.
-std::string RestReason(const Object& object) {
-  const std::string& told = object.told_reason;
-  if (told == "Created" || told == "Updated") return told;
-  if (told == "Updating" || told == "Drifted") return "Updated";
-  const bool untouched = told == "Creating" || object.id.generation <= kAsCreated;
-  return untouched ? "Created" : "Updated";
-}
-
-Json Facts() { return Json::Object(); }
-
-}  // namespace
 
 async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   const async::Handle at_the_end([this, &key] { Leave(key); });
   const Object* object = parts_.latest.Get(key);
   if (!object) {
     memories_.erase(key);
+    cut_off_.erase(key);
     co_return runtime::Requeue{};
   }
   Memory& memory = memories_[key];
@@ -83,6 +47,10 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   const auto now = parts_.executor.Now();
   if (now < memory.held_until) co_return runtime::Requeue{memory.held_until - now};
   Pass pass{.object = *object, .memory = memory};
+  if (pass.object.id.deleting != 0 && pass.object.allocation_id.empty()) {
+    pass.object.allocation_id = memory.unclaimed;
+    pass.sight.unclaimed = !memory.unclaimed.empty();
+  }
   for (int i = 0; i < kMostSteps; ++i) {
     Perceive(&pass);
     Step step = Decide(pass.object, pass.sight);
@@ -119,16 +87,42 @@ void Reconciler::Perceive(Pass* pass) const {
   sight.wanted_by = WantedBy(pass->object);
   sight.tagged_for = TaggedFor(*pass);
   const std::int64_t fresh = pass->memory.fresh_attempt;
-  sight.fresh_attempt = fresh > 0 && fresh == pass->object.attempt.number;
+  const std::int64_t number = pass->object.attempt.number;
+  sight.fresh_attempt = fresh > 0 && fresh == number;
+  sight.here = pass->here;
+  Memory& memory = pass->memory;
+  if (memory.doubted_attempt != number) {
+    memory.doubted_attempt = number;
+    memory.doubted_since = parts_.executor.Now();
+  }
+  sight.refused = number > 0 && memory.certain_attempt == number;
+  sight.doubt_over = parts_.executor.Now() - memory.doubted_since >= kDoubted;
+  const std::string& id = pass->object.allocation_id;
+  sight.released =
+      !id.empty() && (memory.released == id || pass->object.cloud_status == "Releasing");
+}
+
+Lookout& Reconciler::LookoutOf(const Pass& pass) {
+  return lookouts_.try_emplace(pass.here->account, parts_.executor, VpcOf(pass)).first->second;
+}
+
+void Reconciler::Reached() {
+  if (cut_off_.empty() || wake_) return;
+  wake_ = parts_.executor.RunAfter(kWakeAfter, [this] {
+    wake_ = {};
+    for (const std::string& key : std::exchange(cut_off_, {})) parts_.again(key);
+  });
 }
 
 async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
   const std::string& id = pass->object.allocation_id;
-  cloud::Vpc& vpc = parts_.vpc;
+  const Spec& spec = pass->object.spec;
   if (auto* nothing = std::get_if<step::Nothing>(&step)) {
     return Rest(pass, std::move(nothing->unlike));
   }
+  if (std::holds_alternative<step::Locate>(step)) return Locate(pass);
   if (std::holds_alternative<step::Look>(step)) return Look(pass);
+  if (std::holds_alternative<step::NotePlace>(step)) return NotePlace(pass);
   if (std::holds_alternative<step::AddFinalizer>(step)) return AddFinalizer(pass);
   if (auto* begin = std::get_if<step::Begin>(&step)) return Begin(pass, std::move(begin->attempt));
   if (std::holds_alternative<step::Find>(step)) return Find(pass);
@@ -142,34 +136,56 @@ async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
     return Tag(pass, std::move(tag->tags));
   }
   if (auto* untag = std::get_if<step::Untag>(&step)) {
-    return Change(pass, vpc.UntagEips({id}, std::move(untag->keys)), "tags");
+    std::string done = "removed tags " + Joined(untag->keys);
+    return Change(pass, VpcOf(*pass).UntagEips({id}, std::move(untag->keys)), std::move(done));
   }
   if (auto* modify = std::get_if<step::Modify>(&step)) {
-    std::string what = modify->change.bandwidth ? "bandwidth" : "name and description";
-    return Change(pass, vpc.ModifyEip(id, std::move(modify->change)), std::move(what));
+    return Modify(pass, std::move(modify->change));
   }
   if (std::holds_alternative<step::Move>(step)) {
-    return Change(pass, vpc.MoveEip(id, pass->object.spec.resource_group), "resource group");
+    return Change(pass, VpcOf(*pass).MoveEip(id, spec.resource_group),
+                  "moved to resource group " + spec.resource_group);
   }
   // Without a token: the cloud would answer the same step of another day with what it said then.
   if (std::holds_alternative<step::Join>(step)) {
-    return Change(pass, vpc.JoinPackage(id, pass->object.spec.package, ""), "bandwidth package");
+    return Change(pass, VpcOf(*pass).JoinPackage(id, spec.package, ""),
+                  "added to bandwidth package " + spec.package);
   }
   if (auto* leave = std::get_if<step::Leave>(&step)) {
-    return Change(pass, vpc.LeavePackage(id, std::move(leave->package), ""), "bandwidth package");
+    return Change(pass, VpcOf(*pass).LeavePackage(id, leave->package, ""),
+                  "removed from bandwidth package " + leave->package);
   }
   if (std::holds_alternative<step::Unassociate>(step)) {
-    return Change(pass, vpc.UnassociateEip(id), "association");
+    return Change(pass, VpcOf(*pass).UnassociateEip(id),
+                  Format("unassociated from {} {}", pass->sight.eip->instance_type,
+                         pass->sight.eip->instance_id));
   }
   if (std::holds_alternative<step::Release>(step)) return Release(pass);
   if (auto* finish = std::get_if<step::Finish>(&step)) return Finish(pass, std::move(*finish));
   return Wait(pass, std::move(std::get<step::Wait>(step)));
 }
 
+async::Task<Reconciler::Next> Reconciler::Locate(Pass* pass) {
+  auto here = co_await parts_.vpcs.Here();
+  if (!here) co_return std::unexpected(std::move(here.error()));
+  pass->here = std::move(*here);
+  co_return std::nullopt;
+}
+
+async::Task<Reconciler::Next> Reconciler::NotePlace(Pass* pass) {
+  Json facts;
+  facts["region"] = pass->here->region;
+  facts["account"] = pass->here->account;
+  auto written = co_await Tell(pass, Report::Of(pass->object), std::move(facts));
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  co_return std::nullopt;
+}
+
 async::Task<Reconciler::Next> Reconciler::Look(Pass* pass) {
   pass->doing = "Sync";
-  auto seen = co_await lookout_.See(pass->object.ClaimedId());
+  auto seen = co_await LookoutOf(*pass).See(pass->object.ClaimedId());
   if (!seen) co_return std::unexpected(std::move(seen.error()));
+  Reached();
   auto& since = pass->memory.missing_since;
   if (*seen) {
     since.reset();
@@ -184,8 +200,8 @@ async::Task<Reconciler::Next> Reconciler::Look(Pass* pass) {
 
 async::Task<Reconciler::Next> Reconciler::AddFinalizer(Pass* pass) {
   pass->doing = "Create";
-  Json patch = Facts();
-  patch["metadata"] = Facts();
+  Json patch = Json::Object();
+  patch["metadata"] = Json::Object();
   patch["metadata"]["finalizers"] = runtime::FinalizersOf(pass->object.id, kFinalizer);
   auto written = co_await Patch(pass, std::move(patch), "");
   if (!written) co_return std::unexpected(std::move(written.error()));
@@ -197,245 +213,25 @@ async::Task<Reconciler::Next> Reconciler::AddFinalizer(Pass* pass) {
 async::Task<Reconciler::Next> Reconciler::Probe(Pass* pass) {
   pass->doing = "Create";
   const std::string id = pass->object.allocation_id;
-  auto tagged = co_await parts_.vpc.TagEips({id}, {{std::string(kOwnerTag), pass->object.id.uid}});
+  auto tagged =
+      co_await VpcOf(*pass).TagEips({id}, {{std::string(kOwnerTag), pass->object.id.uid}});
   if (!tagged && tagged.error().error_class == ErrorClass::kNotFound) {
     pass->sight.gone = true;
     co_return std::nullopt;
   }
   if (!tagged) co_return std::unexpected(std::move(tagged.error()));
   co_return co_await Wait(pass,
-                          {"SyncFailed", id + " exists, and the cloud does not show it", true});
+                          {"SyncFailed", id + " exists, but the cloud does not list it", true});
 }
 
 async::Task<Reconciler::Next> Reconciler::WriteSpec(Pass* pass) {
   pass->doing = "Create";
-  Json patch = Facts();
-  patch["spec"] = Facts();
+  Json patch = Json::Object();
+  patch["spec"] = Json::Object();
   patch["spec"]["allocationID"] = pass->object.allocation_id;
   auto written = co_await Patch(pass, std::move(patch), "");
   if (!written) co_return std::unexpected(std::move(written.error()));
   co_return std::nullopt;
-}
-
-async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
-  pass->doing = "Update";
-  // Not again and again in one pass: the cloud may take its time to show them.
-  if (std::exchange(pass->tagged, true)) co_return Poll(pass);
-  // Written down first: what is on the address and not known here would never be taken off.
-  cloud::Tags applied = pass->object.applied_tags;
-  for (const auto& [key, value] : tags) {
-    if (key != kOwnerTag) applied.insert_or_assign(key, value);
-  }
-  Json facts = Facts();
-  if (!applied.empty()) facts["tags"] = TextsOf(applied);
-  auto written = co_await Tell(pass,
-                               {.synced = true,
-                                .progressing = true,
-                                .reason = ChangeReason(pass->object),
-                                .message = "tags are being set"},
-                               std::move(facts));
-  if (!written) co_return std::unexpected(std::move(written.error()));
-  auto done = co_await parts_.vpc.TagEips({pass->object.allocation_id}, std::move(tags));
-  if (!done && done.error().error_class != ErrorClass::kNotFound) {
-    co_return std::unexpected(std::move(done.error()));
-  }
-  pass->sight = {};
-  co_return std::nullopt;
-}
-
-async::Task<Reconciler::Next> Reconciler::Change(Pass* pass, async::Task<Result<void>> change,
-                                                 std::string what) {
-  const bool deleting = pass->object.id.deleting != 0;
-  pass->doing = deleting ? "Release" : "Update";
-  auto done = co_await std::move(change);
-  // What is said to be so already, or to be gone, the next look will show.
-  const bool late = !done && (done.error().error_class == ErrorClass::kNotFound ||
-                              done.error().reason == "IpInstanceId.AlreadyInBandwidthPackage");
-  if (!done && !late) co_return std::unexpected(std::move(done.error()));
-  const std::string reason = ChangeReason(pass->object);
-  auto written = co_await Tell(pass, {.synced = true,
-                                      .progressing = true,
-                                      .reason = reason,
-                                      .message = what + " is not as it should be and was set"});
-  if (!written) co_return std::unexpected(std::move(written.error()));
-  if (!late) {
-    log::Info("eip changed", {{"eip", pass->object.id.Key()}, {"what", what}});
-    Record(*pass, kube::EventType::kNormal, "Updated", deleting ? "Release" : "Update",
-           reason == "Drifted" ? what + " was changed in the cloud, and was set again"
-                               : what + " was set");
-  }
-  co_return Poll(pass);
-}
-
-async::Task<Reconciler::Next> Reconciler::Release(Pass* pass) {
-  pass->doing = "Release";
-  const std::string id = pass->object.allocation_id;
-  auto released = co_await parts_.vpc.ReleaseEip(id);
-  if (!released && released.error().error_class == ErrorClass::kNotFound) {
-    const bool by_us = pass->object.cloud_status == "Releasing";
-    co_return co_await Finish(pass, by_us ? step::Finish{"Released", id + " is released"}
-                                          : step::Finish{"AlreadyReleased", id + " was gone"});
-  }
-  if (!released) co_return std::unexpected(std::move(released.error()));
-  log::Info("eip released", {{"eip", pass->object.id.Key()}, {"address", id}});
-  pass->sight.eip.reset();
-  Json facts = Facts();
-  facts["status"] = "Releasing";
-  auto written = co_await Tell(
-      pass, {.progressing = true, .reason = "Deleting", .message = id + " is being released"},
-      std::move(facts));
-  if (!written) co_return std::unexpected(std::move(written.error()));
-  co_return Poll(pass);
-}
-
-async::Task<Reconciler::Next> Reconciler::Finish(Pass* pass, step::Finish how) {
-  pass->doing = "Release";
-  // Who is not kept by others is gone with the next write, and nobody would see it.
-  if (!pass->object.id.other_finalizers.empty()) {
-    auto told = co_await Tell(pass, {.synced = true, .reason = "Deleted", .message = how.message});
-    if (!told) co_return std::unexpected(std::move(told.error()));
-  }
-  Json patch = Facts();
-  patch["metadata"] = Facts();
-  patch["metadata"]["finalizers"] = runtime::FinalizersOf(pass->object.id, "");
-  auto written = co_await Patch(pass, std::move(patch), "");
-  if (!written && !runtime::IsGone(written.error())) {
-    co_return std::unexpected(std::move(written.error()));
-  }
-  Record(*pass, kube::EventType::kNormal, how.reason, "Release", how.message);
-  co_return runtime::Requeue{};
-}
-
-async::Task<Reconciler::Next> Reconciler::Wait(Pass* pass, step::Wait wait) {
-  auto written = co_await Tell(pass, {.synced = pass->sight.asked,
-                                      .progressing = wait.soon,
-                                      .reason = wait.reason,
-                                      .message = wait.message});
-  if (!written) co_return std::unexpected(std::move(written.error()));
-  if (wait.soon) co_return Poll(pass);
-  const bool deleting = pass->object.id.deleting != 0;
-  Record(*pass, kube::EventType::kWarning, deleting ? "ReleaseFailed" : "ReconcileFailed",
-         deleting ? "Release" : "Sync", wait.message);
-  co_return runtime::Requeue{};
-}
-
-// All is as it should be, or as near to it as it can be.
-async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass, std::string unlike) {
-  if (pass->object.id.deleting != 0) co_return runtime::Requeue{};
-  pass->memory.polls = 0;
-  Json facts = Facts();
-  facts["tags"] = pass->object.spec.tags.empty() ? Json::null() : TextsOf(pass->object.spec.tags);
-  Report report{.ready = true,
-                .synced = true,
-                .reason = RestReason(pass->object),
-                .message = pass->object.origin == Origin::kImported
-                               ? "it is imported and as spec says"
-                               : "it is allocated and as spec says"};
-  if (!unlike.empty()) {
-    report.synced = false;
-    report.reason = "Drifted";
-    report.message = unlike;
-  }
-  auto written = co_await Tell(pass, std::move(report), std::move(facts));
-  if (!written) co_return std::unexpected(std::move(written.error()));
-  if (*written && !unlike.empty()) {
-    Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Sync", unlike);
-  }
-  co_return runtime::Requeue{};
-}
-
-bool Reconciler::IsToBeTold(const Pass& pass, const Error& error) const {
-  if (error.error_class == ErrorClass::kTerminal) return true;
-  const auto now = parts_.executor.Now();
-  const Memory& memory = pass.memory;
-  if (pass.object.told_ready && now - memory.failing_since.value_or(now) < kBadMinute) return false;
-  return !memory.told_failure || now - *memory.told_failure >= kBadMinute;
-}
-
-std::string Reconciler::ReasonFor(const Object& object, const Error& error) {
-  if (error.error_class == ErrorClass::kThrottled) return "Throttled";
-  if (object.id.deleting != 0) return "Deleting";
-  return BlamesSpec(error) ? "InvalidConfig" : "SyncFailed";
-}
-
-async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
-  // What the API server does not take cannot be told there, and is no fault of the cloud's.
-  const bool conflict = error.error_class == ErrorClass::kConflict || runtime::IsGone(error);
-  if (pass->unwritten || conflict) co_return std::unexpected(std::move(error));
-  // There was no turn for the call: nothing has happened that anybody could be told of.
-  if (error.reason == cloud::kNotSent && error.error_class == ErrorClass::kThrottled) {
-    co_return runtime::Requeue{error.retry_after};
-  }
-  Memory& memory = pass->memory;
-  const auto now = parts_.executor.Now();
-  if (!memory.failing_since) memory.failing_since = now;
-  if (IsToBeTold(*pass, error)) {
-    memory.told_failure = now;
-    const std::string sentence = Sentence(error);
-    Record(*pass, kube::EventType::kWarning, EventFor(pass->doing, error), pass->doing, sentence);
-    // Who cannot be asked about an address does not make it a worse one.
-    const bool passing = error.error_class != ErrorClass::kTerminal;
-    static_cast<void>(co_await Tell(pass, {.ready = passing && WasRight(pass->object),
-                                           .progressing = passing,
-                                           .reason = ReasonFor(pass->object, error),
-                                           .message = sentence}));
-  }
-  if (error.error_class == ErrorClass::kTerminal) {
-    const auto hold = IsOfPermission(error) ? kForbiddenFor : kRefusedFor;
-    memory.basis = BasisOf(pass->object);
-    memory.held_until = now + hold;
-    // Comes again by itself, whenever the next resync is.
-    error.error_class = ErrorClass::kRetry;
-    error.retry_after = std::chrono::ceil<std::chrono::milliseconds>(hold);
-  }
-  co_return std::unexpected(std::move(error));
-}
-
-async::Task<Result<bool>> Reconciler::Tell(Pass* pass, Report report, Json facts) {
-  auto status =
-      StatusPatch(pass->object, std::move(facts), pass->sight.eip ? &*pass->sight.eip : nullptr,
-                  report, parts_.executor.WallNow());
-  if (!status) co_return false;
-  Json patch = Facts();
-  patch["status"] = std::move(*status);
-  auto written = co_await Patch(pass, std::move(patch), "status");
-  if (!written) co_return std::unexpected(std::move(written.error()));
-  co_return true;
-}
-
-async::Task<Result<void>> Reconciler::Patch(Pass* pass, Json patch, std::string subresource) {
-  pass->unwritten = true;
-  Json whole = runtime::PatchOf(pass->object.id);
-  for (auto& member : patch.object_range()) {
-    if (member.key() == "metadata") {
-      for (auto& field : member.value().object_range()) {
-        whole["metadata"][field.key()] = std::move(field.value());
-      }
-    } else {
-      whole[member.key()] = std::move(member.value());
-    }
-  }
-  kube::PatchOptions options;
-  options.subresource = std::move(subresource);
-  const Identity& id = pass->object.id;
-  auto answer = co_await parts_.api.Patch(kEips, id.ns, id.name, kube::PatchType::kMerge,
-                                          whole.to_string(), options);
-  if (!answer) co_return std::unexpected(std::move(answer.error()));
-  kube::JsonDocument document;
-  const auto parsed = document.Parse(*answer);
-  if (!parsed) co_return std::unexpected(parsed.error());
-  auto object = Object::From(*parsed);
-  if (!object) co_return std::unexpected(std::move(object.error()));
-  pass->object = *object;
-  pass->unwritten = false;
-  // What has lost its last finalizer is gone.
-  if (object->id.deleting == 0 || object->id.finalizer) parts_.latest.Note(std::move(*object));
-  co_return Result<void>();
-}
-
-void Reconciler::Record(const Pass& pass, kube::EventType type, std::string_view reason,
-                        std::string_view action, std::string_view note) {
-  parts_.events.Record(pass.object.id.Reference(kEips), type, reason, action, note);
 }
 
 runtime::Requeue Reconciler::Poll(Pass* pass) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -37,7 +38,7 @@ class Reconciler {
     runtime::Overlay<Object>& latest;
     std::size_t by_address;  // the informer's index of ClaimedId
     std::size_t by_uid;
-    cloud::Vpc& vpc;
+    cloud::Vpcs& vpcs;
     std::function<void(const std::string& key)> again;  // has it reconciled soon
   };
 
@@ -47,7 +48,6 @@ class Reconciler {
 
   explicit Reconciler(Parts parts)
       : parts_(std::move(parts)),
-        lookout_(parts_.executor, parts_.vpc),
         allocating_(kInLine, parts_.again),
         releasing_(kInLine, parts_.again) {}
 
@@ -70,6 +70,9 @@ class Reconciler {
     Error over_error = {};
     std::int64_t doubted_attempt = 0;
     async::TimePoint doubted_since{};
+    // The address of a deleted object's attempt, of which its status does not say.
+    std::string unclaimed;
+    std::string released;  // the address whose release the cloud has taken
     std::optional<async::TimePoint> missing_since;
     std::optional<async::TimePoint> failing_since;
     std::optional<async::TimePoint> told_failure;
@@ -79,6 +82,7 @@ class Reconciler {
     Object object;
     Memory& memory;
     Sight sight = {};
+    std::optional<cloud::Place> here = {};
     std::string doing = "Sync";  // what was tried last
     bool newborn = false;        // it had no finalizer when the pass began
     bool tagged = false;
@@ -88,7 +92,9 @@ class Reconciler {
   using Next = Result<std::optional<runtime::Requeue>>;
 
   async::Task<Next> Take(Pass* pass, Step step);
+  async::Task<Next> Locate(Pass* pass);
   async::Task<Next> Look(Pass* pass);
+  async::Task<Next> NotePlace(Pass* pass);
   async::Task<Next> AddFinalizer(Pass* pass);
   async::Task<Next> Begin(Pass* pass, Attempt attempt);
   async::Task<Next> Find(Pass* pass);
@@ -100,18 +106,27 @@ class Reconciler {
   async::Task<Next> Probe(Pass* pass);
   async::Task<Next> WriteSpec(Pass* pass);
   async::Task<Next> Tag(Pass* pass, cloud::Tags tags);
-  async::Task<Next> Change(Pass* pass, async::Task<Result<void>> change, std::string what);
+  async::Task<Next> Modify(Pass* pass, cloud::EipChange change);
+  // `done` is what will have been done, as in "moved to resource group rg-1".
+  async::Task<Next> Change(Pass* pass, async::Task<Result<void>> change, std::string done);
   async::Task<Next> Release(Pass* pass);
   async::Task<Next> Finish(Pass* pass, step::Finish how);
   async::Task<Next> Wait(Pass* pass, step::Wait wait);
   async::Task<Next> Rest(Pass* pass, std::string unlike);
   async::Task<Outcome> Fail(Pass* pass, Error error);
 
+  cloud::Vpc& VpcOf(const Pass& pass) { return parts_.vpcs.In(pass.here->account); }
+  Lookout& LookoutOf(const Pass& pass);
+  // A call has succeeded: whoever could not reach the cloud tries again.
+  void Reached();
+
   // Whether there was anything to tell.
   async::Task<Result<bool>> Tell(Pass* pass, Report report, Json facts = Json::Object());
   async::Task<Result<void>> Patch(Pass* pass, Json patch, std::string subresource);
   void Record(const Pass& pass, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);
+  // What a refusal depends on besides time.
+  static std::string BasisOf(const Object& object);
   // Why an object is not ready after a failure.
   static std::string ReasonFor(const Object& object, const Error& error);
   // Whether a failure is worth a write: not each one of a cloud that has a bad minute.
@@ -127,10 +142,12 @@ class Reconciler {
   void Leave(const std::string& key);
 
   Parts parts_;
-  Lookout lookout_;
   Turnstile allocating_;
   Turnstile releasing_;
   std::unordered_map<std::string, Memory> memories_;  // by key
+  std::map<std::string, Lookout> lookouts_;           // by account
+  std::set<std::string> cut_off_;                     // keys that could not reach the cloud
+  async::Handle wake_;
 };
 
 }  // namespace berth::eip

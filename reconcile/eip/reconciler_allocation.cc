@@ -9,10 +9,11 @@
 namespace berth::eip {
 namespace {
 
-// Whether the cloud may have done what it was asked for all the same.
-bool IsOpen(const Error& error) {
-  return error.error_class != ErrorClass::kTerminal &&
-         error.error_class != ErrorClass::kThrottled && error.reason != cloud::kNotSent;
+// Whether spec asks for another address than the attempt did.
+bool IsOutdated(const Object& object) {
+  cloud::EipRequest wanted = object.NextAttempt().request;
+  wanted.client_token = object.attempt.request.client_token;
+  return wanted != object.attempt.request;
 }
 
 }  // namespace
@@ -23,11 +24,13 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   const bool first = pass->newborn || pass->object.attempt.number > 0;
   Json facts;
   facts["attempt"] = attempt.ToJson();
+  facts["region"] = pass->here->region;
+  facts["account"] = pass->here->account;
   for (const char* name : {"allocationID", "eipAddress", "status", "origin"}) {
     facts[name] = Json::null();
   }
   auto written = co_await Tell(
-      pass, {.progressing = true, .reason = "Creating", .message = "an address is being allocated"},
+      pass, {.progressing = true, .reason = "Creating", .message = "allocating an EIP"},
       std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
   pass->memory.fresh_attempt = first ? attempt.number : 0;
@@ -40,8 +43,9 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
 
 async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   pass->doing = "Create";
-  auto found = co_await parts_.vpc.EipsTagged(std::string(kOwnerTag), pass->object.id.uid);
+  auto found = co_await VpcOf(*pass).EipsTagged(std::string(kOwnerTag), pass->object.id.uid);
   if (!found) co_return std::unexpected(std::move(found.error()));
+  Reached();
   std::erase_if(*found, [](const cloud::Eip& eip) { return eip.status == "Releasing"; });
   pass->sight.searched = true;
   if (found->empty()) co_return std::nullopt;
@@ -61,14 +65,10 @@ async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   const std::int64_t number = pass->object.attempt.number;
   if (memory.over_attempt == number) co_return co_await EndAttempt(pass, memory.over_error);
   const bool certain = memory.certain_attempt == number;
-  if (memory.doubted_attempt != number) {
-    memory.doubted_attempt = number;
-    memory.doubted_since = parts_.executor.Now();
-  }
   // Until the answer is here.
   const std::int64_t fresh = std::exchange(memory.fresh_attempt, 0);
   memory.certain_attempt = 0;
-  auto made = co_await parts_.vpc.AllocateEip(pass->object.attempt.request);
+  auto made = co_await VpcOf(*pass).AllocateEip(pass->object.attempt.request);
   if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
   if (made) co_return co_await Allocated(pass, std::move(*made));
   co_return co_await NotAllocated(pass, std::move(made.error()), certain);
@@ -80,6 +80,7 @@ async::Task<Reconciler::Next> Reconciler::Allocated(Pass* pass, cloud::Allocated
                            Origin::kCreated);
   }
   // Not written down: asked again, the cloud says the same, and there is nothing to keep.
+  pass->memory.unclaimed = eip.allocation_id;
   pass->object.allocation_id = std::move(eip.allocation_id);
   pass->object.origin = Origin::kCreated;
   pass->sight = {.unclaimed = true};
@@ -89,7 +90,7 @@ async::Task<Reconciler::Next> Reconciler::Allocated(Pass* pass, cloud::Allocated
 async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, bool certain) {
   Memory& memory = pass->memory;
   const auto now = parts_.executor.Now();
-  if (IsOpen(error)) {
+  if (MayBeDone(error)) {
     memory.doubted_since = now;
   } else if (certain) {
     memory.certain_attempt = memory.doubted_attempt;
@@ -97,11 +98,14 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
   if (IsOfToken(error)) {
     error.message = Format(
         "the token {} was used before, for another request: somebody has changed the status, and "
-        "an address may have been allocated that is not known here; make a new object, and let "
-        "this one go with {}: abandon",
+        "an EIP may have been allocated that is not known here; create another EIP object, and "
+        "delete this one with the annotation {}=abandon",
         pass->object.attempt.request.client_token, kOnStuckAnnotation);
   }
-  if (!EndsAttempt(error, certain, now - memory.doubted_since)) {
+  // A refusal that may pass is no reason to ask again for what nobody wants any more.
+  const bool outdated = certain && !MayBeDone(error) && error.reason != cloud::kNotSent &&
+                        pass->object.id.deleting == 0 && IsOutdated(pass->object);
+  if (!outdated && !EndsAttempt(error, certain, now - memory.doubted_since)) {
     co_return std::unexpected(std::move(error));
   }
   memory.over_attempt = pass->object.attempt.number;
@@ -112,10 +116,9 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
 // Nothing came of it: what comes next is another attempt.
 async::Task<Reconciler::Next> Reconciler::EndAttempt(Pass* pass, Error error) {
   Json facts;
-  Attempt over{.number = pass->object.attempt.number,
-               .request = {},
-               .replaces = pass->object.attempt.replaces};
-  facts["attempt"] = over.ToJson();
+  pass->object.attempt.Settle(facts);
+  facts["region"] = Json::null();
+  facts["account"] = Json::null();
   auto written =
       co_await Tell(pass, {.reason = ReasonFor(pass->object, error), .message = Sentence(error)},
                     std::move(facts));
@@ -131,6 +134,8 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   facts["allocationID"] = id;
   facts["eipAddress"] = address;
   facts["origin"] = origin == Origin::kCreated ? "Created" : "Imported";
+  facts["region"] = pass->here->region;
+  facts["account"] = pass->here->account;
   if (origin == Origin::kCreated) {
     cloud::Tags given = pass->object.attempt.request.tags;
     given.erase(std::string(kOwnerTag));
@@ -140,12 +145,12 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   auto written = co_await Tell(pass,
                                {.progressing = true,
                                 .reason = pass->object.id.deleting != 0 ? "Deleting" : "Creating",
-                                .message = "it is being set up"},
+                                .message = Format("setting up {}", id)},
                                std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
   if (is_new && origin == Origin::kCreated) {
     Record(*pass, kube::EventType::kNormal, "Created", "Create",
-           Format("{} ({}) was allocated", id, address));
+           Format("allocated {} ({})", id, address));
   }
   pass->sight = {};
   co_return std::nullopt;

@@ -16,6 +16,12 @@ bool IsOfMeans(const Error& error);
 // An attempt's token was used before, for a request that was not the same.
 bool IsOfToken(const Error& error);
 
+// No call got through, whatever it asked for: the network, TLS, the access key, the clock.
+bool IsOfReach(const Error& error);
+
+// Whether the cloud may have done, or may still do, what it was asked for.
+bool MayBeDone(const Error& error);
+
 // Whether it is the object's spec that has to change.
 bool BlamesSpec(const Error& error);
 
@@ -25,8 +31,11 @@ bool BlamesSpec(const Error& error);
 // been no other request.
 bool EndsAttempt(const Error& error, bool certain, async::Duration doubted);
 
-// The error in a sentence, without what is another one each time: a condition that changes is
-// written.
+// The error in a sentence, with what to do about it, and without times that are others with each
+// try.
 std::string Sentence(const Error& error);
+
+// Without "(request ID …)", which is another one with each try.
+std::string WithoutRequestId(std::string message);
 
 }  // namespace berth::eip

@@ -1,11 +1,13 @@
 #include "reconcile/eip/refusal.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace berth::eip {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::HasSubstr;
 
 Error Refusal(std::string code) {
   return {.error_class = ErrorClass::kTerminal, .reason = std::move(code), .code = 400};
@@ -33,9 +35,46 @@ TEST(RefusalTest, AnAttemptEndsOnlyWhenNothingCanComeOfIt) {
   EXPECT_FALSE(EndsAttempt({.error_class = ErrorClass::kAmbiguous, .reason = "X"}, true, 17min));
 }
 
-TEST(RefusalTest, ASentenceIsTheSameEachTime) {
-  EXPECT_EQ(Sentence({.message = "no quota (request ID 7)"}), "no quota");
-  EXPECT_EQ(Sentence({.message = "no quota"}), "no quota");
+TEST(RefusalTest, ASentenceSaysWhatToDo) {
+  const auto sentence = [](std::string code) { return Sentence(Refusal(std::move(code))); };
+  EXPECT_THAT(sentence("InvalidAccessKeyId.NotFound"), HasSubstr("access key"));
+  EXPECT_THAT(sentence("SignatureDoesNotMatch"), HasSubstr("access key"));
+  EXPECT_THAT(sentence("Forbidden.RAM"), HasSubstr("RAM policy"));
+  EXPECT_THAT(sentence("InvalidTimeStamp.Expired"), HasSubstr("clock"));
+  EXPECT_THAT(sentence("QuotaExceeded.Eip"), HasSubstr("quota"));
+  EXPECT_THAT(sentence("InvalidParameter"), HasSubstr("change spec"));
+}
+
+TEST(RefusalTest, ASentenceHasNoTimes) {
+  const auto sentence = [](std::string message) {
+    return Sentence({.error_class = ErrorClass::kRetry, .reason = "X", .message = message});
+  };
+  EXPECT_EQ(sentence("cannot connect to localhost port 7 after 2 ms: refused"),
+            sentence("cannot connect to localhost port 7 after 17 ms: refused"));
+  EXPECT_EQ(sentence("timed out after 1000 milliseconds with 0 bytes"),
+            sentence("timed out after 1001 milliseconds with 0 bytes"));
+  EXPECT_THAT(sentence("it was after 5 tries"), HasSubstr("after 5 tries"));
+}
+
+TEST(RefusalTest, ARequestIdCanBeTakenOut) {
+  EXPECT_EQ(WithoutRequestId("no quota (request ID 7); raise it"), "no quota; raise it");
+  EXPECT_EQ(WithoutRequestId("no quota (request ID 7)"), "no quota");
+  EXPECT_EQ(WithoutRequestId("no quota"), "no quota");
+}
+
+// A request that was not carried out may be forgotten; the others may have bought an address.
+TEST(RefusalTest, OnlyARequestThatMayBeCarriedOutLeavesADoubt) {
+  const auto of = [](ErrorClass error_class, std::string reason, int code) {
+    return MayBeDone({.error_class = error_class, .reason = std::move(reason), .code = code});
+  };
+  EXPECT_FALSE(of(ErrorClass::kTerminal, "InvalidParameter", 400));
+  EXPECT_FALSE(of(ErrorClass::kThrottled, "Throttling", 400));
+  EXPECT_FALSE(of(ErrorClass::kRetry, "Unheard.Of", 400));
+  EXPECT_FALSE(of(ErrorClass::kRetry, "", 0)) << "not sent";
+  EXPECT_TRUE(of(ErrorClass::kAmbiguous, "", 0)) << "sent, and no answer";
+  EXPECT_TRUE(of(ErrorClass::kRetry, "InternalError", 500));
+  EXPECT_TRUE(of(ErrorClass::kRetry, "LastTokenProcessing", 400));
+  EXPECT_TRUE(of(ErrorClass::kRetry, "", 404)) << "a gateway's word";
 }
 
 }  // namespace

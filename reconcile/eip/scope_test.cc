@@ -122,7 +122,7 @@ class EipScope : public testing::TestWithParam<const char*> {
   cloud::simulator::Cloud& cloud_ = account_.cloud;
   runtime::Leadership leadership_{
       executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
-  System system_{executor_, transport_, leadership_, account_.vpc, {}};
+  System system_{executor_, transport_, leadership_, account_.vpcs, {}};
 };
 
 INSTANTIATE_TEST_SUITE_P(OfTheCrd, EipScope, testing::Values("Cluster", "Namespaced"));
@@ -163,7 +163,7 @@ TEST_P(EipScope, MessagesNameAnObjectWithItsNamespace) {
   Create("second", Format(R"("allocationID":"{}")", id), "desk");
   executor_.Advance(10s);
   EXPECT_THAT(Ready("second", "desk"),
-              HasSubstr(Format("False {} is {}'s already", id, Called("first"))));
+              HasSubstr(Format("False the EIP {} has {} already", Called("first"), id)));
   const std::string uid = Get("first")["metadata"]["uid"].as_string();
   EXPECT_EQ(system_.HolderOf(id, Get("second", "desk")["metadata"]["uid"].as_string()),
             Called("first"));

@@ -12,6 +12,8 @@ namespace {
 
 using kube::ConditionStatus;
 
+constexpr const char* kReady = "Ready";
+
 void PutFacts(Json& facts, const cloud::Eip& eip) {
   const auto put = [&](const char* name, const std::string& text) {
     facts[name] = text.empty() ? Json::null() : Json(text);
@@ -32,7 +34,7 @@ void PutFacts(Json& facts, const cloud::Eip& eip) {
 bool SetConditions(Json& conditions, const Report& report, std::int64_t generation,
                    async::WallTime now) {
   bool changed = false;
-  for (const auto& [type, holds] : {std::pair("Ready", report.ready),
+  for (const auto& [type, holds] : {std::pair<std::string, bool>(kReady, report.ready),
                                     {"Synced", report.synced},
                                     {"Progressing", report.progressing}}) {
     changed |=
@@ -40,7 +42,7 @@ bool SetConditions(Json& conditions, const Report& report, std::int64_t generati
                            {.type = type,
                             .status = holds ? ConditionStatus::kTrue : ConditionStatus::kFalse,
                             .reason = report.reason,
-                            .message = report.message,
+                            .message = type == kReady ? report.message : "",
                             .observed_generation = generation},
                            now);
   }
@@ -63,8 +65,16 @@ std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::E
   }
   auto patch = kube::MergePatch(status, wanted);
   if (!patch) return std::nullopt;
-  (*patch)["lastSyncTime"] = FormatTime(now);
+  if (report.synced) (*patch)["lastSyncTime"] = FormatTime(now);
   return patch;
+}
+
+Report Report::Of(const Object& object) {
+  return {.ready = object.told_ready,
+          .synced = object.told_synced,
+          .progressing = object.told_progressing,
+          .reason = object.told_reason.empty() ? "Creating" : object.told_reason,
+          .message = object.told_message};
 }
 
 Json TextsOf(const cloud::Tags& tags) {

@@ -16,6 +16,8 @@ using namespace std::chrono_literals;
 // Most of a reconcile is waiting for the cloud, and those that wait together are asked for
 // together. Half of them may be waiting for an allocation or a release: see Reconciler::kInLine.
 constexpr std::size_t kAtOnce = 200;
+// An object is ready again within half a minute of a fault's end.
+constexpr auto kLongestBackOff = 10s;
 // How old a metric may be that grows with time alone.
 constexpr auto kShowEach = 5s;
 constexpr auto kDrainFor = 2s;
@@ -46,10 +48,13 @@ struct System::Parts {
                       .latest = parts.latest,
                       .by_address = parts.by_address,
                       .by_uid = parts.by_uid,
-                      .vpc = parts.vpc,
+                      .vpcs = parts.vpcs,
                       .again = [this](const std::string& key) { controller.Add(key); }}),
           controller(parts.executor,
-                     {.name = "EIP", .concurrency = kAtOnce, .registry = parts.options.registry},
+                     {.name = "EIP",
+                      .concurrency = kAtOnce,
+                      .back_off = {.max = kLongestBackOff},
+                      .registry = parts.options.registry},
                      [this](std::string key) { return reconciler.Reconcile(std::move(key)); }) {}
 
     kube::EventRecorder events;
@@ -59,7 +64,7 @@ struct System::Parts {
   };
 
   Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
-        cloud::Vpc& to_ask, Options given);
+        cloud::Vpcs& to_ask, Options given);
 
   void Listen();
   void Count();
@@ -72,7 +77,7 @@ struct System::Parts {
   async::Executor& executor;
   kube::Transport& transport;
   runtime::Leadership& leadership;
-  cloud::Vpc& vpc;
+  cloud::Vpcs& vpcs;
   const Options options;
   kube::Informer<Object> objects;
   runtime::Overlay<Object> latest;
@@ -85,11 +90,11 @@ struct System::Parts {
 };
 
 System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
-                     cloud::Vpc& to_ask, Options given)
+                     cloud::Vpcs& to_ask, Options given)
     : executor(to_run),
       transport(to_use),
       leadership(to_join),
-      vpc(to_ask),
+      vpcs(to_ask),
       options(given),
       objects(to_run, to_use, {.path = kube::PathOf(kEips, "")}),
       latest(to_run, objects),
@@ -178,8 +183,8 @@ async::Task<void> System::Parts::Drain() {
 }
 
 System::System(async::Executor& executor, kube::Transport& transport,
-               runtime::Leadership& leadership, cloud::Vpc& vpc, Options options)
-    : parts_(std::make_unique<Parts>(executor, transport, leadership, vpc, options)) {}
+               runtime::Leadership& leadership, cloud::Vpcs& vpcs, Options options)
+    : parts_(std::make_unique<Parts>(executor, transport, leadership, vpcs, options)) {}
 
 System::~System() = default;
 

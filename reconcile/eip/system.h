@@ -25,9 +25,9 @@ class System {
     prometheus::Registry* registry = nullptr;  // for the metrics, none without one
   };
 
-  // Joins the leadership, which outlives it and has not started; so does `vpc`.
+  // Joins the leadership, which outlives it and has not started; so do `vpcs`.
   System(async::Executor& executor, kube::Transport& transport, runtime::Leadership& leadership,
-         cloud::Vpc& vpc, Options options);
+         cloud::Vpcs& vpcs, Options options);
   ~System();
   System(const System&) = delete;
   System& operator=(const System&) = delete;

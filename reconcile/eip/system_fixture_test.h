@@ -189,7 +189,7 @@ class EipSystemTest : public testing::Test {
   cloud::simulator::Cloud& cloud_ = account_.cloud;
   runtime::Leadership leadership_{
       executor_, transport_, {.ns = "default", .name = "berth", .identity = "one"}};
-  System system_{executor_, transport_, leadership_, account_.vpc, {}};
+  System system_{executor_, transport_, leadership_, account_.vpcs, {}};
 };
 
 }  // namespace berth::eip

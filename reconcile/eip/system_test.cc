@@ -54,6 +54,7 @@ TEST_F(EipSystemTest, AnAddressThatIsNotSeenYetIsNotLeaked) {
   Delete("web");
   executor_.Advance(30s);
   EXPECT_FALSE(Exists("web"));
+  cloud_.vpc().Settle(executor_.WallNow());
   EXPECT_TRUE(cloud_.vpc().Eips().empty());
 }
 
@@ -322,7 +323,7 @@ TEST_F(EipSystemTest, AnAttemptThatWasRefusedIsNotSentAgain) {
   };
   bool delayed = false;
   transport_.delays = [&](const kube::Request& request) -> async::Duration {
-    if (!request.body.contains(R"("clientToken":null)") || delayed) return 0s;
+    if (!request.body.contains(R"("attempt":null)") || delayed) return 0s;
     delayed = true;
     cloud_.vpc().SetQuota(10);
     return 200ms;

@@ -1,0 +1,92 @@
+// A deletion releases at most, and never buys.
+#include "reconcile/eip/system_fixture_test.h"
+
+namespace berth::eip {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr const char* kPrePaid =
+    R"("instanceChargeType":"PrePaid","internetChargeType":"PayByBandwidth","bandwidth":"5",)"
+    R"("period":3,"pricingCycle":"Year")";
+
+class EipDeletionTest : public EipSystemTest {
+ protected:
+  // Every call of the action.
+  void On(const std::string& action, std::function<void(cloud::simulator::Fate&)> what) {
+    script_.on_call = [action, what = std::move(what)](const std::string& called,
+                                                       cloud::simulator::Fate& fate) {
+      if (called == action) what(fate);
+    };
+  }
+};
+
+TEST_F(EipDeletionTest, WithEveryRequestRefusedNothingIsBought) {
+  On("AllocateEipAddress", [](auto& fate) {
+    fate.refusal = cloud::simulator::Throttled();
+    fate.carried_out = false;
+  });
+  Create("year", kPrePaid);
+  executor_.Advance(2min);
+  Delete("year");
+  executor_.Advance(2s);
+  script_.on_call = nullptr;
+  executor_.Advance(30min);
+  EXPECT_FALSE(Exists("year"));
+  EXPECT_TRUE(cloud_.vpc().ledger().empty());
+}
+
+TEST_F(EipDeletionTest, DoubtAboutAPrePaidAddressIsSettledByItsTag) {
+  On("AllocateEipAddress", [](auto& fate) { fate.arrives = false; });
+  Create("year", kPrePaid);
+  executor_.Advance(30s);
+  Delete("year");
+  executor_.Advance(1min);
+  script_.on_call = nullptr;
+  executor_.Advance(5min);
+  ASSERT_TRUE(Exists("year")) << "a request may still arrive";
+  EXPECT_THAT(Ready("year"), HasSubstr("PrePaid"));
+  executor_.Advance(20min);
+  EXPECT_FALSE(Exists("year"));
+  EXPECT_TRUE(cloud_.vpc().ledger().empty());
+}
+
+TEST_F(EipDeletionTest, APrePaidAddressThatWasBoughtUnseenIsFound) {
+  On("AllocateEipAddress", [](auto& fate) { fate.answered = false; });
+  Create("year", kPrePaid);
+  executor_.Advance(2s);
+  Delete("year");
+  script_.on_call = nullptr;
+  executor_.Advance(5min);
+  ASSERT_TRUE(Exists("year"));
+  EXPECT_THAT(Ready("year"), HasSubstr(cloud_.vpc().Eips().front().allocation_id + " is PrePaid"));
+  EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
+}
+
+TEST_F(EipDeletionTest, AReleaseIsAskedForOnce) {
+  Create("web", "");
+  executor_.Advance(30s);
+  Delete("web");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_EQ(Calls("ReleaseEipAddress"), 1u);
+  EXPECT_THAT(EventReasons(), Contains("Released"));
+}
+
+// Of which its object was never told.
+TEST_F(EipDeletionTest, AnAddressThatNobodyKnewIsReleasedOnce) {
+  On("AllocateEipAddress", [](auto& fate) { fate.answered = false; });
+  Create("web", "");
+  executor_.Advance(2s);
+  Delete("web");
+  script_.on_call = nullptr;
+  executor_.Advance(2min);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_EQ(Calls("ReleaseEipAddress"), 1u);
+  cloud_.vpc().Settle(executor_.WallNow());
+  EXPECT_TRUE(cloud_.vpc().Eips().empty());
+}
+
+}  // namespace
+}  // namespace berth::eip

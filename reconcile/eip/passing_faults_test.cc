@@ -1,0 +1,95 @@
+// A fault that passes is never the spec's, and half a minute after its end all is well.
+#include "reconcile/eip/system_fixture_test.h"
+
+namespace berth::eip {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// TLS fails, or every call is refused with this code.
+class EipPassingFault : public EipSystemTest, public testing::WithParamInterface<const char*> {
+ protected:
+  void Begin() {
+    script_.on_call = [](const std::string&, cloud::simulator::Fate& fate) {
+      if (std::string_view(GetParam()) == "TLS") {
+        fate.trusted = false;
+        return;
+      }
+      fate.refusal = {400, GetParam(), "It will pass."};
+      fate.carried_out = false;
+    };
+  }
+  void End() { script_.on_call = nullptr; }
+};
+
+TEST_P(EipPassingFault, AReadyObjectStaysReady) {
+  Create("web", "");
+  executor_.Advance(30s);
+  Begin();
+  for (int i = 0; i < 40; ++i) {
+    executor_.Advance(30s);
+    ASSERT_THAT(Ready("web"), StartsWith("True"));
+  }
+  EXPECT_THAT(Ready("web"), HasSubstr("True SyncFailed DescribeEipAddresses: "));
+  End();
+  executor_.Advance(30s);
+  EXPECT_THAT(Ready("web"), StartsWith("True Created"));
+}
+
+TEST_P(EipPassingFault, AnObjectIsReadyHalfAMinuteAfterItsEnd) {
+  Begin();
+  for (const char* name : {"a", "b", "c"}) Create(name, "");
+  executor_.Advance(10min);
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_THAT(Ready(name), StartsWith("False SyncFailed"));
+  }
+  End();
+  executor_.Advance(30s);
+  for (const char* name : {"a", "b", "c"}) EXPECT_THAT(Ready(name), StartsWith("True"));
+  EXPECT_EQ(cloud_.vpc().Eips().size(), 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheCloud, EipPassingFault,
+                         testing::Values("TLS", "InvalidTimeStamp.Expired", "IncompleteSignature",
+                                         "ReserveIpFail", "OrderError.EIP",
+                                         "InvalidRegionId.NotFound", "Unheard.Of",
+                                         "InvalidAccessKeyId.NotFound"));
+
+// Retries of all keys together are 10 a second: 500 objects would need most of a minute to try.
+TEST_F(EipSystemTest, AfterAnOutageTheFirstSuccessWakesAll) {
+  for (int i = 0; i < 500; ++i) Create(Format("e{}", i), "");
+  executor_.Advance(15min);
+  for (int i = 0; i < 500; ++i) {
+    Merge(Format("e{}", i), R"({"spec":{"description":"changed"}})");
+  }
+  script_.on_call = [](const std::string&, cloud::simulator::Fate& fate) { fate.trusted = false; };
+  executor_.Advance(10min);
+  EXPECT_THAT(Ready("e499"), StartsWith("False"));
+  script_.on_call = nullptr;
+  executor_.Advance(2min);
+  for (int i = 0; i < 500; ++i) ASSERT_THAT(Ready(Format("e{}", i)), StartsWith("True")) << i;
+}
+
+// A refusal that may pass does not bind the object to what it asked for at first.
+TEST_F(EipSystemTest, ASpecThatIsChangedWhileItIsRefusedIsFollowed) {
+  script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action != "AllocateEipAddress") return;
+    fate.refusal = {400, "InvalidBandwidth.Odd", "The bandwidth is odd."};
+    fate.carried_out = false;
+  };
+  Create("web", R"("bandwidth":"7")");
+  executor_.Advance(2min);
+  EXPECT_THAT(Ready("web"), HasSubstr("AllocateEipAddress: InvalidBandwidth.Odd: "));
+  Merge("web", R"({"spec":{"bandwidth":"8","isp":"BGP_PRO"}})");
+  executor_.Advance(30s);
+  script_.on_call = nullptr;
+  executor_.Advance(30s);
+  EXPECT_THAT(Ready("web"), StartsWith("True"));
+  EXPECT_EQ(Address("web")->isp, "BGP_PRO");
+  EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
+}
+
+}  // namespace
+}  // namespace berth::eip

@@ -1,0 +1,83 @@
+// How an address is made as its spec says.
+#include <utility>
+
+#include "log/format.h"
+#include "log/log.h"
+#include "reconcile/eip/reconciler.h"
+
+namespace berth::eip {
+namespace {
+
+// Why an object is not ready while it is being changed.
+std::string ChangeReason(const Object& object) {
+  if (object.id.deleting != 0) return "Deleting";
+  if (object.told_reason == "Creating" || object.told_reason == "Drifted") {
+    return object.told_reason;
+  }
+  return object.ToldReadyNow() ? "Drifted" : "Updating";
+}
+
+}  // namespace
+
+async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
+  pass->doing = "Update";
+  // Not again and again in one pass: the cloud may take its time to show them.
+  if (std::exchange(pass->tagged, true)) co_return Poll(pass);
+  // Written down first: what is on the address and not known here would never be taken off.
+  cloud::Tags applied = pass->object.applied_tags;
+  for (const auto& [key, value] : tags) {
+    if (key != kOwnerTag) applied.insert_or_assign(key, value);
+  }
+  Json facts = Json::Object();
+  if (!applied.empty()) facts["tags"] = TextsOf(applied);
+  auto written = co_await Tell(pass,
+                               {.synced = true,
+                                .progressing = true,
+                                .reason = ChangeReason(pass->object),
+                                .message = "setting tags"},
+                               std::move(facts));
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  auto done = co_await VpcOf(*pass).TagEips({pass->object.allocation_id}, std::move(tags));
+  if (!done && done.error().error_class != ErrorClass::kNotFound) {
+    co_return std::unexpected(std::move(done.error()));
+  }
+  pass->sight = {};
+  co_return std::nullopt;
+}
+
+async::Task<Reconciler::Next> Reconciler::Modify(Pass* pass, cloud::EipChange change) {
+  std::string done;
+  const auto add = [&done](const std::string& what) { done += (done.empty() ? "" : ", ") + what; };
+  if (change.bandwidth) add(Format("bandwidth set to {} Mbps", *change.bandwidth));
+  if (change.name) add(Format("name set to {}", *change.name));
+  if (change.description) add("description set");
+  return Change(pass, VpcOf(*pass).ModifyEip(pass->object.allocation_id, std::move(change)),
+                std::move(done));
+}
+
+async::Task<Reconciler::Next> Reconciler::Change(Pass* pass, async::Task<Result<void>> change,
+                                                 std::string done) {
+  const bool deleting = pass->object.id.deleting != 0;
+  pass->doing = deleting ? "Release" : "Update";
+  auto changed = co_await std::move(change);
+  // The next look will show what is said to be so already, or to be gone.
+  const bool late =
+      !changed && (changed.error().error_class == ErrorClass::kNotFound ||
+                   changed.error().reason == "IpInstanceId.AlreadyInBandwidthPackage");
+  if (!changed && !late) co_return std::unexpected(std::move(changed.error()));
+  Reached();
+  const std::string reason = ChangeReason(pass->object);
+  auto written = co_await Tell(pass, {.synced = true,
+                                      .progressing = true,
+                                      .reason = reason,
+                                      .message = done + "; the cloud is at work"});
+  if (!written) co_return std::unexpected(std::move(written.error()));
+  if (!late) {
+    log::Info("eip changed", {{"eip", pass->object.id.Key()}, {"what", done}});
+    Record(*pass, kube::EventType::kNormal, "Updated", deleting ? "Release" : "Update",
+           reason == "Drifted" ? done + ": it was changed in the cloud" : done);
+  }
+  co_return Poll(pass);
+}
+
+}  // namespace berth::eip

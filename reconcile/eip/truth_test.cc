@@ -1,0 +1,131 @@
+// A status says what is so.
+#include "reconcile/eip/system_fixture_test.h"
+
+namespace berth::eip {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class EipTruthTest : public EipSystemTest {
+ protected:
+  void CreateReady() {
+    Create("web", "");
+    executor_.Advance(30s);
+    ASSERT_THAT(Ready("web"), StartsWith("True"));
+  }
+  void BreakKey() { cloud_.keys().Revoke(cloud::TestAccount::kKeyId); }
+  std::vector<std::string> EventNotes() {
+    const Json list = Json::parse(Send(kube::Method::kGet, "/apis/events.k8s.io/v1/events").body);
+    std::vector<std::string> notes;
+    for (const Json& event : list["items"].array_range()) {
+      notes.push_back(event["note"].as<std::string>());
+    }
+    return notes;
+  }
+  std::string MessageOf(const std::string& type) {
+    const Json object = Get("web");
+    for (const Json& condition : object["status"]["conditions"].array_range()) {
+      if (condition["type"] == type) return condition["message"].as<std::string>();
+    }
+    return "none";
+  }
+};
+
+TEST_F(EipTruthTest, AChangeThatCannotBeFollowedIsToldAtOnce) {
+  CreateReady();
+  BreakKey();
+  Merge("web", R"({"spec":{"bandwidth":"20"}})");
+  executor_.Advance(5s);
+  EXPECT_THAT(Ready("web"), AllOf(StartsWith("False SyncFailed"), HasSubstr("access key")));
+}
+
+TEST_F(EipTruthTest, ADeletionThatCannotBeFollowedIsToldAtOnce) {
+  CreateReady();
+  BreakKey();
+  Delete("web");
+  executor_.Advance(5s);
+  EXPECT_THAT(Ready("web"), AllOf(StartsWith("False Deleting"), HasSubstr("access key")));
+}
+
+TEST_F(EipTruthTest, LastSyncTimeIsWhenTheCloudAnswered) {
+  CreateReady();
+  const std::string before = Status("web", "lastSyncTime");
+  BreakKey();
+  Merge("web", R"({"spec":{"bandwidth":"20"}})");
+  executor_.Advance(10min);
+  ASSERT_THAT(Ready("web"), StartsWith("False"));
+  EXPECT_EQ(Status("web", "lastSyncTime"), before);
+  account_.GiveKey();
+  executor_.Advance(1min);
+  EXPECT_NE(Status("web", "lastSyncTime"), before);
+}
+
+TEST_F(EipTruthTest, ALostAddressIsNotShown) {
+  CreateReady();
+  ASSERT_NE(Status("web", "eipAddress"), "");
+  cloud_.vpc().DeleteEip(Status("web", "allocationID"));
+  executor_.Advance(10min);
+  EXPECT_THAT(Ready("web"), AllOf(StartsWith("False Lost"), HasSubstr(kOnLostAnnotation)));
+  EXPECT_EQ(Status("web", "status"), "Lost");
+  EXPECT_EQ(Status("web", "eipAddress"), "");
+  EXPECT_NE(Status("web", "allocationID"), "");
+}
+
+TEST_F(EipTruthTest, AMessageIsToldInOneCondition) {
+  CreateReady();
+  EXPECT_EQ(MessageOf("Ready"), "EIP allocated and in sync with spec");
+  EXPECT_EQ(MessageOf("Synced"), "");
+  EXPECT_EQ(MessageOf("Progressing"), "");
+}
+
+TEST_F(EipTruthTest, AnAttemptGoesWhenItIsSettled) {
+  CreateReady();
+  EXPECT_FALSE(Get("web")["status"].contains("attempt"));
+  EXPECT_EQ(Get("web")["status"]["attempts"].as<int>(), 1);
+  cloud_.vpc().DeleteEip(Status("web", "allocationID"));
+  Annotate("web", kOnLostAnnotation, "reallocate");
+  executor_.Advance(10min);
+  EXPECT_THAT(Ready("web"), StartsWith("True"));
+  EXPECT_FALSE(Get("web")["status"].contains("attempt"));
+  EXPECT_EQ(Get("web")["status"]["attempts"].as<int>(), 2);
+}
+
+TEST_F(EipTruthTest, AnEventSaysWhatWasDone) {
+  CreateReady();
+  cloud::Eip& eip = cloud_.vpc().Edit(Status("web", "allocationID"));
+  eip.status = "InUse";
+  eip.instance_id = "i-web";
+  eip.instance_type = "EcsInstance";
+  Annotate("web", kOnStuckAnnotation, "unassociate");
+  Delete("web");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_THAT(EventNotes(), Contains("unassociated from EcsInstance i-web"));
+  EXPECT_THAT(EventNotes(), Not(Contains(HasSubstr("was set"))));
+}
+
+// The action, the code and the request ID are there; the ID of the first time stays.
+TEST_F(EipTruthTest, AFailureIsTraceableAndNotWrittenAgainAndAgain) {
+  CreateReady();
+  script_.on_call = [](const std::string&, cloud::simulator::Fate& fate) {
+    fate.refusal = {400, "Unheard.Of", "Odd."};
+    fate.carried_out = false;
+  };
+  Merge("web", R"({"spec":{"bandwidth":"20"}})");
+  executor_.Advance(2min);
+  EXPECT_THAT(Ready("web"), AllOf(HasSubstr("DescribeEipAddresses: Unheard.Of: Odd."),
+                                  HasSubstr("(request ID ")));
+  const std::string version = Version("web");
+  executor_.Advance(20min);
+  EXPECT_EQ(Version("web"), version);
+  EXPECT_EQ(std::ranges::count_if(EventNotes(),
+                                  [](const auto& note) { return note.contains("Unheard.Of"); }),
+            1);
+}
+
+}  // namespace
+}  // namespace berth::eip
