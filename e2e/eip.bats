@@ -27,7 +27,7 @@ teardown() {
 
 # --- A life
 
-@test "a manifest of the ancestor applies unchanged, and gets an address" {
+@test "a manifest of AlibabaCloud-EIP-Operator applies unchanged, and gets an address" {
   kubectl apply -f - <<'END'
 apiVersion: eip.alibabacloud.com/v1alpha1
 kind: EIP
@@ -62,15 +62,16 @@ END
   expect_json '.tags["berth.dev/eip-uid"]' "$(eip_field web '{.metadata.uid}')"
 }
 
-@test "kubectl shows the ancestor's columns" {
+@test "kubectl shows the columns of AlibabaCloud-EIP-Operator, and READY when asked for more" {
   [ "$(kubectl get eips | head -n 1 | xargs)" = "NAME ALLOCATIONID EIP ADDRESS STATUS BANDWIDTH AGE" ]
-  kubectl get eips -o wide | grep -F 'as spec says'
+  [[ $(kubectl get eips -o wide | head -n 1 | xargs) == *'READY REASON MESSAGE'* ]]
+  kubectl get eip web -o wide | grep -F 'True' | grep -F 'in sync with spec'
 }
 
 @test "kubectl describe tells the story" {
   eventually 120 event web Created
   run kubectl describe eip web
-  expect "$(id_of web)" Created 'as spec says'
+  expect "$(id_of web)" Created 'in sync with spec'
 }
 
 @test "another bandwidth is set in the cloud, and told of" {
@@ -259,6 +260,50 @@ drop_many() {
   eventually 120 all_ready rotate- 20
   eventually 120 all_ready again- 20
   [ "$(ledger allocated)" = $((before + 40)) ]
+}
+
+# give_key ID SECRET: as if the Secret had been changed.
+give_key() {
+  printf '%s' "$1" >"$E2E_DIR/berth/cloud/accessKeyID"
+  printf '%s' "$2" >"$E2E_DIR/berth/cloud/accessKeySecret"
+}
+
+@test "with a key of another account an EIP is left alone and says which key it needs; with its own key it is released" {
+  create_eip moved '{"bandwidth": "5"}'
+  ready moved
+  id=$(id_of moved)
+  account=$(eip_field moved '{.status.account}')
+  eip_is moved '{.status.region}' cn-hangzhou
+  own_id=$(cat "$E2E_DIR/berth/cloud/accessKeyID") own_secret=$(cat "$E2E_DIR/berth/cloud/accessKeySecret")
+  in_cloud /keys/LTAIother/42 -X PUT -d other-secret
+  give_key LTAIother other-secret
+  kubectl delete eip moved --wait=false
+  eventually 120 ready_reason moved WrongAccount
+  eip_is moved '{.status.conditions[?(@.type=="Ready")].status}' False
+  [[ $(ready_message moved) == *"access key of account $account"* ]]
+  cloud_is "$id" status Available
+  # A rotated key of the first account is as good as the first.
+  in_cloud /keys/LTAIthird -X PUT -d third-secret
+  give_key LTAIthird third-secret
+  eventually 120 eip_gone moved
+  cloud_lacks "$id"
+  give_key "$own_id" "$own_secret"
+}
+
+@test "a fault that passes leaves Ready alone, and half a minute after it every EIP is ready" {
+  create_eip steady '{"bandwidth": "5"}'
+  ready steady
+  for code in InvalidTimeStamp.Expired Unheard.Of; do
+    in_cloud "/refusal/$code" -X PUT
+    create_eip "late-${code,,}" '{"bandwidth": "5"}'
+    eventually 120 ready_reason "late-${code,,}" SyncFailed
+    [[ $(ready_message "late-${code,,}") == *"$code"*"request ID"* ]]
+    eip_is steady '{.status.conditions[?(@.type=="Ready")].status}' True
+    in_cloud /refusal -X DELETE
+    kubectl wait eip "late-${code,,}" --for=condition=Ready --timeout=30s
+    kubectl delete eip "late-${code,,}" --timeout=120s
+  done
+  kubectl delete eip steady --timeout=120s
 }
 
 @test "killed in the middle, it goes on without a second address for anybody" {

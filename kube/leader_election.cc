@@ -47,9 +47,8 @@ async::Task<void> LeaderElector::Run() {
       fine = co_await Claim();
       if (!fine && leading_) fine = co_await Read();
     }
-    if (!fine) {
-      log::Debug("lease", {{"name", options_.name}, {"error", fine.error().message}});
-    }
+    trouble_ = fine ? "" : fine.error().message;
+    if (!fine) log::Debug("lease", {{"name", options_.name}, {"error", trouble_}});
     if (leading_ && seen_.known && seen_.holder != options_.identity) {
       Depose(Format("the lease is held by \"{}\"", seen_.holder));
     }
@@ -57,6 +56,11 @@ async::Task<void> LeaderElector::Run() {
         executor_, options_.retry + duration_cast<async::Duration>(options_.retry * 0.2 *
                                                                    executor_.RandomFraction()));
   }
+}
+
+bool LeaderElector::led() const {
+  if (leading_) return true;
+  return seen_.exists && !seen_.holder.empty() && executor_.Now() - seen_at_ <= seen_.duration;
 }
 
 bool LeaderElector::MayClaim() const {

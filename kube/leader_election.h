@@ -52,6 +52,11 @@ class LeaderElector {
   bool leading() const { return leading_; }
   // Whether nobody else can lead before `when`: what is begun now and over by then is safe.
   bool Covers(async::TimePoint when) const { return leading_ && when <= fence(); }
+  // Whether somebody leads: this replica, or another that has renewed the lease within its
+  // duration.
+  bool led() const;
+  // Why the lease could not be read or claimed at the last try; empty when it could.
+  const std::string& trouble() const { return trouble_; }
   // Who holds the lease, as last seen; empty when nobody does or it is not known.
   const std::string& holder() const { return seen_.holder; }
   const Options& options() const { return options_; }
@@ -86,6 +91,7 @@ class LeaderElector {
   async::TimePoint seen_at_{};     // when seen_ last changed
   async::TimePoint renewed_at_{};  // when the last renewal that succeeded was sent
   bool leading_ = false;
+  std::string trouble_;
   async::Handle deadline_;
   async::Running running_;
 };

@@ -188,6 +188,12 @@ void CloudFront::Serve(const drogon::HttpRequestPtr& request, http::Callback cal
   loop_.Post([this, read = Read(request), path = std::string(http::RawPath(request)),
               home = Home(std::move(callback))]() mutable {
     if (path == "/") return Call(std::move(read), std::move(home));
+    if (path.starts_with("/refusal")) {
+      const auto code = path.find('/', 1);
+      const bool refuse = read.method == "PUT" && code != path.npos;
+      cloud_->RefuseAll(refuse ? path.substr(code + 1) : "");
+      return home(http::Respond(200, "{}"));
+    }
     cloud_->cloud().vpc().Settle(loop_.WallNow());
     const Answer answer = OutOfBand(cloud_->cloud(), read, path);
     home(http::Respond(answer.code, answer.body.to_string()));

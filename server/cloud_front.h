@@ -24,6 +24,8 @@ namespace berth::server {
 //   POST   /packages    a bandwidth package
 //   PUT    /keys/ID     an access key whose secret is the body; /keys/ID/ACCOUNT: of that account
 //   DELETE /keys/ID
+//   PUT    /refusal/CODE  every call of the API is refused with this code
+//   DELETE /refusal
 //
 // A thread of its own has the cloud. Thread-safe.
 class CloudFront {

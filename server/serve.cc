@@ -378,7 +378,8 @@ void Server::StartSystems() {
       kube::LeaderElector::Options{
           .ns = ns ? ns : "default",
           .name = "berth",
-          .identity = Format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random())});
+          .identity = Format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random())},
+      &registry_);
   control_->ipam = std::make_unique<ipam::System>(
       control_thread_, *control_->transport, *control_->leadership,
       ipam::System::Options{.stamp_key = stamp_key_, .registry = &registry_});

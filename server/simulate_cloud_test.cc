@@ -97,7 +97,8 @@ TEST_F(SimulateCloudTest, OnlyAKeyThatIsKnownIsLetIn) {
   Open(other.path());
   EXPECT_FALSE(Allocate("one"));
   Ask(200, "PUT", "/keys/LTAIother", "another-secret");
-  EXPECT_TRUE(Allocate("two"));
+  // Which account a key belongs to is asked again after a pause.
+  EXPECT_TRUE(WaitUntil([&] { return Allocate("two").has_value(); }));
   Ask(200, "DELETE", "/keys/LTAIother");
   EXPECT_FALSE(Allocate("three"));
 }
@@ -138,7 +139,31 @@ TEST_F(SimulateCloudTest, ItIsInTroubleAsTold) {
   Start({{"refused", "1"}});
   const auto made = Allocate("one");
   ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().reason, "ServiceUnavailable");
+  EXPECT_TRUE(made.error().message.contains("ServiceUnavailable")) << made.error().message;
+}
+
+TEST_F(SimulateCloudTest, ItRefusesAllCallsWithACodeUntilToldOtherwise) {
+  Start();
+  ASSERT_TRUE(Allocate("one"));
+  Ask(200, "PUT", "/refusal/OrderError.EIP");
+  const auto refused = Allocate("two");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason, "OrderError.EIP");
+  Ask(200, "DELETE", "/refusal");
+  EXPECT_TRUE(Allocate("two"));
+}
+
+TEST_F(SimulateCloudTest, AKeyOfAnotherAccountDoesNotReachTheFirstOnesAddresses) {
+  Start();
+  const TempDir other;
+  WriteFile(other.path() / "accessKeyID", "LTAIother");
+  WriteFile(other.path() / "accessKeySecret", "another-secret");
+  Ask(200, "PUT", "/keys/LTAIother/42", "another-secret");
+  Open(other.path());
+  const auto made = Allocate("one");
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().reason, cloud::kNotSent);
+  EXPECT_TRUE(made.error().message.contains("account 42")) << made.error().message;
 }
 
 }  // namespace

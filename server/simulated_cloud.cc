@@ -33,7 +33,10 @@ SimulatedCloud::Weather::Weather(async::Executor& executor, const SimulateCloudO
 simulator::Fate SimulatedCloud::Weather::Draw(const http::Request& request) {
   simulator::Fate fate = latency_.Draw(request);
   fate.answered = executor_.RandomFraction() >= lost_answers_;
-  if (executor_.RandomFraction() < refused_) {
+  if (!refusal.empty()) {
+    fate.refusal = simulator::Refusal{400, refusal, "Refused, as somebody has asked for."};
+    fate.carried_out = false;
+  } else if (executor_.RandomFraction() < refused_) {
     fate.refusal = simulator::Unavailable();
     fate.carried_out = false;
   }

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "async/executor.h"
 #include "cloud/simulator/cloud.h"
@@ -20,6 +21,8 @@ class SimulatedCloud : public http::Transport {
   async::Handle Send(http::Request request, Done done) override;
 
   cloud::simulator::Cloud& cloud() { return cloud_; }
+  // Every call is refused with this code, until it is empty.
+  void RefuseAll(std::string code) { weather_.refusal = std::move(code); }
 
  private:
   // Calls take their time; some are lost or refused.
@@ -27,6 +30,8 @@ class SimulatedCloud : public http::Transport {
    public:
     Weather(async::Executor& executor, const SimulateCloudOptions& options);
     cloud::simulator::Fate Draw(const http::Request& request) override;
+
+    std::string refusal;  // the code of all calls; empty for none
 
    private:
     async::Executor& executor_;

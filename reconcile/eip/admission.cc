@@ -79,6 +79,24 @@ void CheckText(Verdict& verdict, const std::string& field, std::string_view text
   if (IsUrl(text)) verdict.Invalid(field, text, "must not start with http:// or https://");
 }
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// A letter of any script counts: the cloud takes Chinese ones, too.
+bool IsLetter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+}
+
+void CheckName(Verdict& verdict, const std::string& name) {
+  if (name.empty()) return;
+  CheckText(verdict, "spec.name", name, kLongestName);
+  const bool is_plain = std::ranges::all_of(
+      name, [](char c) { return IsLetter(c) || IsDigit(c) || c == '.' || c == '_' || c == '-'; });
+  if (!IsUrl(name) && (!IsLetter(name.front()) || !is_plain)) {
+    verdict.Invalid("spec.name", name,
+                    "must begin with a letter and have only letters, digits, '.', '_' and '-'");
+  }
+}
+
 template <std::size_t N>
 void CheckOneOf(Verdict& verdict, std::string field, std::string_view value,
                 const std::array<std::string_view, N>& supported) {
@@ -162,10 +180,11 @@ void CheckCharges(Verdict& verdict, const Spec& spec) {
 void CheckSubscription(Verdict& verdict, const Proposal& proposal) {
   const Spec& spec = proposal.object.spec;
   if (spec.PrePaid()) {
-    const int most = spec.pricing_cycle == "Year" ? 3 : 9;
+    const bool years = spec.pricing_cycle == "Year";
+    const int most = years ? 5 : 9;
     if (proposal.period && (*proposal.period < 1 || *proposal.period > most)) {
       verdict.Invalid("spec.period", *proposal.period,
-                      Format("must be from 1 to {} {}", most, most == 3 ? "years" : "months"));
+                      Format("must be from 1 to {} {}", most, years ? "years" : "months"));
     }
     return;
   }
@@ -196,7 +215,7 @@ void CheckTags(Verdict& verdict, const cloud::Tags& tags) {
 // IDs go to the cloud in lists with commas.
 bool IsId(std::string_view text) {
   return std::ranges::all_of(text, [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+    return IsDigit(c) || (IsLetter(c) && static_cast<unsigned char>(c) < 0x80) || c == '-' ||
            c == '_';
   });
 }
@@ -225,7 +244,7 @@ Verdict Check(const Proposal& proposal, const Knowledge& known) {
   if (!object.spec.package.empty() && terms.instance == "PrePaid") {
     verdict.Forbidden(kPackage, "a PrePaid address cannot be in a bandwidth package");
   }
-  CheckText(verdict, "spec.name", object.spec.name, kLongestName);
+  CheckName(verdict, object.spec.name);
   CheckText(verdict, "spec.description", object.spec.description, kLongestDescription);
   CheckTags(verdict, object.spec.tags);
   return verdict;

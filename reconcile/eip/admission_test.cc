@@ -68,11 +68,11 @@ TEST(EipAdmission, WhatIsRightIsTakenWithoutAWord) {
         R"("bandwidth":"5","isp":"ChinaMobile_L2")",
         R"("bandwidth":"5","isp":"ChinaTelecom","internetChargeType":"PayByBandwidth")",
         R"("instanceChargeType":"PrePaid","bandwidth":"1000","releaseStrategy":"Never")",
-        R"("instanceChargeType":"PrePaid","bandwidth":"5","releaseStrategy":"Never","period":3,)"
+        R"("instanceChargeType":"PrePaid","bandwidth":"5","releaseStrategy":"Never","period":5,)"
         R"("pricingCycle":"Year","autoPay":true)",
         R"("bandwidthPackageID":"cbwp-1")", R"("securityProtectionTypes":["AntiDDoS_Enhanced"])",
         R"("securityProtectionTypes":[],"tags":{"a":"","b":"c"})",
-        R"("name":"front http://","description":"x","releaseStrategy":"OnDelete")",
+        R"("name":"front-1.a_b","description":"see http://x","releaseStrategy":"OnDelete")",
         R"("allocationID":"eip-2zeerraiwb7uj","releaseStrategy":"OnDelete")"}) {
     const Verdict verdict = Create({spec});
     EXPECT_THAT(Faults(verdict), IsEmpty()) << spec;
@@ -156,8 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
               "spec.period", "Invalid value: 10: must be from 1 to 9 months"},
         Wrong{R"("instanceChargeType":"PrePaid","bandwidth":"5","period":0)", "FieldValueInvalid",
               "spec.period", "from 1 to 9 months"},
-        Wrong{R"("instanceChargeType":"PrePaid","bandwidth":"5","period":4,"pricingCycle":"Year")",
-              "FieldValueInvalid", "spec.period", "from 1 to 3 years"},
+        Wrong{R"("instanceChargeType":"PrePaid","bandwidth":"5","period":6,"pricingCycle":"Year")",
+              "FieldValueInvalid", "spec.period", "from 1 to 5 years"},
         Wrong{R"("instanceChargeType":"PrePaid","bandwidth":"5","pricingCycle":"Week")",
               "FieldValueNotSupported", "spec.pricingCycle", R"("Month", "Year")"},
         Wrong{R"("period":1)", "FieldValueForbidden", "spec.period", "PrePaid"},
@@ -172,6 +172,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{R"("description":")" + std::string(257, 'x') + "\"", "FieldValueTooLong",
               "spec.description", "more than 256 characters"},
         Wrong{R"("name":"http://x")", "FieldValueInvalid", "spec.name", "must not start with"},
+        Wrong{R"("name":"1st")", "FieldValueInvalid", "spec.name", "begin with a letter"},
+        Wrong{R"("name":"web shop")", "FieldValueInvalid", "spec.name", "begin with a letter"},
         Wrong{R"("description":"https://x")", "FieldValueInvalid", "spec.description", "https://"},
         Wrong{R"("securityProtectionTypes":["AntiDDoS_Basic"])", "FieldValueNotSupported",
               "spec.securityProtectionTypes[0]", R"("AntiDDoS_Enhanced")"},

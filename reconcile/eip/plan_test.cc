@@ -343,5 +343,36 @@ TEST(PlanTest, FlawPrePaidSaysForHowLongAndHowItIsPaid) {
   EXPECT_TRUE(request.auto_pay);
 }
 
+TEST(PlanTest, ALockedAddressIsNotReady) {
+  const auto locked = As<step::Wait>(Decided(
+      Settled(), Seen({.business_status = "FinancialLocked", .lock_reasons = {"financial"}})));
+  EXPECT_EQ(locked.reason, "Locked");
+  EXPECT_THAT(locked.message, HasSubstr("FinancialLocked, financial"));
+  EXPECT_TRUE(Is<step::Nothing>(Decided(Settled(), Seen({.business_status = "Normal"}))));
+}
+
+TEST(PlanTest, ElsewhereNothingIsDone) {
+  Sight sight = Seen();
+  for (const cloud::Place& here : {cloud::Place{"cn-hangzhou", "43"}, {"cn-beijing", "42"}}) {
+    sight.here = here;
+    for (Object object : {Settled(), Deleted()}) {
+      object.place = kHere;
+      EXPECT_THAT(As<step::Wait>(Decide(object, sight)).reason, testing::StartsWith("Wrong"));
+      object.allocation_id.clear();
+      EXPECT_THAT(As<step::Wait>(Decide(object, sight)).reason, testing::StartsWith("Wrong"))
+          << "of an attempt";
+    }
+  }
+}
+
+// Which account it is asked first, and only when the cloud is needed at all.
+TEST(PlanTest, TheAccountIsAskedForBeforeTheCloudIs) {
+  EXPECT_TRUE(Is<step::Locate>(Decide(Settled(), {})));
+  EXPECT_TRUE(Is<step::Locate>(Decide(Deleted(), {})));
+  Object kept = Deleted();
+  kept.spec.release = ReleaseStrategy::kNever;
+  EXPECT_TRUE(Is<step::Finish>(Decide(kept, {})));
+}
+
 }  // namespace
 }  // namespace berth::eip

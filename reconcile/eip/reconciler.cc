@@ -50,6 +50,7 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   if (pass.object.id.deleting != 0 && pass.object.allocation_id.empty()) {
     pass.object.allocation_id = memory.unclaimed;
     pass.sight.unclaimed = !memory.unclaimed.empty();
+    if (pass.sight.unclaimed) pass.object.origin = Origin::kCreated;
   }
   for (int i = 0; i < kMostSteps; ++i) {
     Perceive(&pass);
@@ -59,6 +60,7 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
     if (!next) co_return co_await Fail(&pass, std::move(next.error()));
     if (!*next) continue;
     memory.failing_since.reset();
+    cut_off_.erase(key);
     co_return **next;
   }
   co_return std::unexpected(Error{ErrorClass::kRetry, {}, "too many steps"});

@@ -70,10 +70,18 @@ std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::E
 }
 
 Report Report::Of(const Object& object) {
+  const bool was_new = object.told_reason.empty();
+  const bool deleting = object.id.deleting != 0;
+  // Of another spec, or before the deletion, it says nothing.
+  if (was_new || deleting || (object.told_ready && !object.ToldReadyNow())) {
+    return {.progressing = true,
+            .reason = deleting ? "Deleting" : was_new ? "Creating" : "Updating",
+            .message = "comparing the EIP with the cloud"};
+  }
   return {.ready = object.told_ready,
           .synced = object.told_synced,
           .progressing = object.told_progressing,
-          .reason = object.told_reason.empty() ? "Creating" : object.told_reason,
+          .reason = object.told_reason,
           .message = object.told_message};
 }
 

@@ -19,7 +19,7 @@ struct Report {
   std::string reason;
   std::string message;
 
-  // As the object's status says now.
+  // As the status says of the spec as it is now.
   static Report Of(const Object& object);
 };
 

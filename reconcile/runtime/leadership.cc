@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "log/log.h"
+
 namespace berth::runtime {
 namespace {
 
@@ -10,10 +12,17 @@ constexpr std::chrono::milliseconds kDrainWithin{2500};
 }  // namespace
 
 Leadership::Leadership(async::Executor& executor, kube::Transport& transport,
-                       kube::LeaderElector::Options options)
+                       kube::LeaderElector::Options options, prometheus::Registry* registry)
     : executor_(executor),
       elector_(executor, transport, std::move(options)),
-      fence_(executor, transport, elector_) {}
+      fence_(executor, transport, elector_) {
+  if (!registry) return;
+  leaderless_ = &prometheus::BuildGauge()
+                     .Name("berth_leaderless_seconds")
+                     .Help("For how long this replica has known of no leader; 0 while one leads.")
+                     .Register(*registry)
+                     .Add({});
+}
 
 void Leadership::Start() {
   elector_.Start({.on_elected =
@@ -24,6 +33,27 @@ void Leadership::Start() {
                       [this] {
                         for (const Member& member : members_) member.on_deposed();
                       }});
+  LookForLeader();
+}
+
+void Leadership::LookForLeader() {
+  const auto now = executor_.Now();
+  if (elector_.led()) {
+    leaderless_since_.reset();
+    warned_.reset();
+  } else if (!leaderless_since_) {
+    leaderless_since_ = now;
+  }
+  const async::Duration since = leaderless_since_ ? now - *leaderless_since_ : async::Duration{};
+  if (leaderless_) leaderless_->Set(std::chrono::duration<double>(since).count());
+  if (since >= kLeaderless && (!warned_ || now - *warned_ >= kWarnEach)) {
+    warned_ = now;
+    const auto& options = elector_.options();
+    log::Warn("nobody leads", {{"lease", options.ns + "/" + options.name},
+                               {"seconds", std::chrono::floor<std::chrono::seconds>(since).count()},
+                               {"error", elector_.trouble()}});
+  }
+  look_ = executor_.RunAfter(kLookEach, [this] { LookForLeader(); });
 }
 
 // Under one deadline: however many members there are, others need not wait longer for the lease. A
@@ -43,6 +73,7 @@ async::Task<void> Leadership::Drain() {
 }
 
 async::Task<void> Leadership::Stop() {
+  look_ = {};
   co_await Drain();
   co_await elector_.Release(fence_.QuietAt());
 }

@@ -1,6 +1,11 @@
 #pragma once
 
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,9 +17,15 @@
 namespace berth::runtime {
 
 // One lease for all systems of a replica: while it is held they work, and write through fenced().
-// On the executor's thread.
+// When no replica is known to lead for kLeaderless, which is so when leases are forbidden or their
+// namespace is missing, there is a warning, again every kWarnEach, and the metric
+// berth_leaderless_seconds. On the executor's thread.
 class Leadership {
  public:
+  static constexpr async::Duration kLeaderless = std::chrono::seconds(30);
+  static constexpr async::Duration kWarnEach = std::chrono::minutes(5);
+  static constexpr async::Duration kLookEach = std::chrono::seconds(5);
+
   struct Member {
     std::function<void()> on_elected;
     // The member's work must have ended when it returns.
@@ -23,8 +34,9 @@ class Leadership {
     std::function<async::Task<void>()> drain;
   };
 
+  // Without a registry there is no metric.
   Leadership(async::Executor& executor, kube::Transport& transport,
-             kube::LeaderElector::Options options);
+             kube::LeaderElector::Options options, prometheus::Registry* registry = nullptr);
   Leadership(const Leadership&) = delete;
   Leadership& operator=(const Leadership&) = delete;
 
@@ -40,11 +52,16 @@ class Leadership {
 
  private:
   async::Task<void> Drain();
+  void LookForLeader();
 
   async::Executor& executor_;
   kube::LeaderElector elector_;
   kube::FencedTransport fence_;
   std::vector<Member> members_;
+  prometheus::Gauge* leaderless_ = nullptr;
+  std::optional<async::TimePoint> leaderless_since_;
+  std::optional<async::TimePoint> warned_;
+  async::Handle look_;
 };
 
 }  // namespace berth::runtime
