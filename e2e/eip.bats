@@ -294,7 +294,7 @@ give_key() {
   create_eip steady '{"bandwidth": "5"}'
   ready steady
   for code in InvalidTimeStamp.Expired Unheard.Of; do
-    in_cloud "/refusal/$code" -X PUT
+    in_cloud "/refusal/$code" -X PUT -d ""
     create_eip "late-${code,,}" '{"bandwidth": "5"}'
     eventually 120 ready_reason "late-${code,,}" SyncFailed
     [[ $(ready_message "late-${code,,}") == *"$code"*"request ID"* ]]
