@@ -277,8 +277,11 @@ give_key() {
   own_id=$(cat "$E2E_DIR/berth/cloud/accessKeyID") own_secret=$(cat "$E2E_DIR/berth/cloud/accessKeySecret")
   in_cloud /keys/LTAIother/42 -X PUT -d other-secret
   give_key LTAIother other-secret
-  kubectl delete eip moved --wait=false
   eventually 120 ready_reason moved WrongAccount
+  kubectl delete eip moved --wait=false
+  deletion_seen() { [ "$(eip_field moved '{.status.observedGeneration}')" = "$(eip_field moved '{.metadata.generation}')" ]; }
+  eventually 120 deletion_seen
+  ready_reason moved WrongAccount
   eip_is moved '{.status.conditions[?(@.type=="Ready")].status}' False
   [[ $(ready_message moved) == *"access key of account $account"* ]]
   cloud_is "$id" status Available

@@ -51,6 +51,7 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
     pass.object.allocation_id = memory.unclaimed;
     pass.sight.unclaimed = !memory.unclaimed.empty();
     if (pass.sight.unclaimed) pass.object.origin = Origin::kCreated;
+    if (pass.sight.unclaimed) pass.object.place = memory.unclaimed_in;
   }
   for (int i = 0; i < kMostSteps; ++i) {
     Perceive(&pass);

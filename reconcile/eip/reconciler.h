@@ -72,6 +72,7 @@ class Reconciler {
     async::TimePoint doubted_since{};
     // The address of a deleted object's attempt, of which its status does not say.
     std::string unclaimed;
+    cloud::Place unclaimed_in;
     std::string released;  // the address whose release the cloud has taken
     std::optional<async::TimePoint> missing_since;
     std::optional<async::TimePoint> failing_since;

@@ -81,6 +81,8 @@ async::Task<Reconciler::Next> Reconciler::Allocated(Pass* pass, cloud::Allocated
   }
   // Not written down: asked again, the cloud says the same, and there is nothing to keep.
   pass->memory.unclaimed = eip.allocation_id;
+  pass->memory.unclaimed_in = *pass->here;
+  pass->object.place = *pass->here;
   pass->object.allocation_id = std::move(eip.allocation_id);
   pass->object.origin = Origin::kCreated;
   pass->sight = {.unclaimed = true};
