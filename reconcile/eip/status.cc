@@ -75,7 +75,9 @@ Report Report::Of(const Object& object) {
   // Of another spec, or before the deletion, it says nothing.
   if (was_new || deleting || (object.told_ready && !object.ToldReadyNow())) {
     return {.progressing = true,
-            .reason = deleting ? "Deleting" : was_new ? "Creating" : "Updating",
+            .reason = deleting  ? "Deleting"
+                      : was_new ? "Creating"
+                                : "Updating",
             .message = "comparing the EIP with the cloud"};
   }
   return {.ready = object.told_ready,
