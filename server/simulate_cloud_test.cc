@@ -5,6 +5,7 @@
 #include <future>
 
 #include "async/event_loop.h"
+#include "cloud/simulator/gate.h"
 #include "server/aliyun_account.h"
 #include "server/serve_fixture_test.h"
 #include "server/tls_settings.h"
