@@ -1,5 +1,7 @@
 #include "simulate/eip.h"
 
+#include <prometheus/registry.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -8,10 +10,14 @@
 #include "cloud/aliyun/credentials.h"
 #include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/vpc_client.h"
+#include "handlers/admission/eip.h"
 #include "kube/yaml.h"
 #include "log/format.h"
 #include "reconcile/crds.h"
+#include "reconcile/eip/desk.h"
 #include "reconcile/eip/system.h"
+#include "simulate/eip_users.h"
+#include "simulate/objects.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -20,66 +26,27 @@ namespace {
 using namespace std::chrono_literals;
 namespace simulator = cloud::simulator;
 
-constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
 constexpr const char* kMergePatch = "application/merge-patch+json";
 constexpr const char* kKeyId = "LTAIsimulated";
 constexpr const char* kSecret = "simulated";
-constexpr const char* kRegion = "cn-hangzhou";
 constexpr const char* kOtherKeyId = "LTAIother";
 constexpr const char* kOtherAccount = "6543210987654321";
 constexpr const char* kOtherRegion = "cn-beijing";
-// In the message of every refusal that passes.
-constexpr const char* kPasses = "this will pass";
 constexpr std::array<const char*, 6> kPassingCodes = {
     "InvalidTimeStamp.Expired", "IncompleteSignature",      "ReserveIpFail",
     "OrderError.EIP",           "InvalidRegionId.NotFound", "Unheard.Of"};
 constexpr std::size_t kQuota = 100'000;
 
 std::string ObjectPath(std::string_view name) {
-  return std::string(kCollection).append("/").append(name);
-}
-
-std::string Text(const Json& object, std::string_view member) {
-  return object.get_value_or<std::string>(member, "");
-}
-
-Json Part(const Json& object, std::string_view member) {
-  return object.get_value_or<Json>(member, Json::Object());
-}
-
-std::string NameOf(const Json& object) { return Text(object["metadata"], "name"); }
-std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
-bool Deleting(const Json& object) { return object["metadata"].contains("deletionTimestamp"); }
-
-Json ConditionOf(const Json& object, std::string_view type) {
-  const Json conditions = Part(object, "status").get_value_or<Json>("conditions", Json::Array());
-  for (const Json& condition : conditions.array_range()) {
-    if (Text(condition, "type") == type) return condition;
-  }
-  return Json::Object();
+  return std::string(Eip::kCollection).append("/").append(name);
 }
 
 Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
 
-// Its address, or attempt, is where Berth does not work in the end.
-bool IsElsewhere(const Json& object) {
-  const Json status = Part(object, "status");
-  const std::string account = Text(status, "account");
-  if (Text(status, "allocationID").empty() && !Part(status, "attempt").contains("clientToken")) {
-    return false;
-  }
-  return !account.empty() &&
-         (account != simulator::kDefaultAccount || Text(status, "region") != kRegion);
-}
-
-std::string Annotate(std::string_view annotation, std::string_view value) {
-  return Format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})", annotation, value);
-}
-
 simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
   Dice random(seed);
   simulator::Cloud::Options options{.seed = seed};
-  options.vpc.region = kRegion;
+  options.vpc.region = Eip::kRegion;
   // Rarely later than the operator believes that an address is gone.
   options.vpc.until_visible = random.Between(0s, random.Chance(0.1) ? 300s : 20s);
   options.vpc.releasing = random.Between(0s, 10s);
@@ -171,15 +138,20 @@ class Eip::Replica : public Program {
     owner_.running_.insert(this);
     Restart();
   }
-  ~Replica() override { owner_.running_.erase(this); }
+  ~Replica() override {
+    owner_.running_.erase(this);
+    owner_.front_->Leave(process_);
+  }
 
   async::Task<void> Stop() override { return berth_->leadership.Stop(); }
 
   void Restart() {
+    owner_.front_->Leave(process_);
     berth_.reset();
     const std::string identity =
         Format("{}.{}.{}", process_.name(), process_.life(), ++owner_.starts_);
     berth_ = std::make_unique<Berth>(owner_, process_, transport_, identity);
+    owner_.front_->Join(process_, berth_->webhooks);
     berth_->leadership.Start();
   }
 
@@ -192,7 +164,12 @@ class Eip::Replica : public Program {
           accounts(process, to_cloud, nullptr, OptionsFor(owner.region_)),
           vpcs(api, credentials, accounts, owner.region_),
           leadership(process, transport, {.ns = "default", .name = "berth", .identity = identity}),
-          system(process, transport, leadership, vpcs, {}) {}
+          system(process, transport, leadership, vpcs, {}),
+          desk(process),
+          webhooks(registry) {
+      admission::RegisterEip(webhooks, desk);
+      desk.Open(&system);
+    }
 
     simulator::Transport to_cloud;
     Keys credentials;
@@ -201,6 +178,9 @@ class Eip::Replica : public Program {
     cloud::aliyun::VpcClients vpcs;
     runtime::Leadership leadership;
     eip::System system;
+    eip::Desk desk;
+    prometheus::Registry registry;
+    admission::Webhooks webhooks;
   };
 
   static cloud::aliyun::ApiOptions OptionsFor(const std::string& region) {
@@ -242,7 +222,20 @@ void Eip::SetUp(World& world) {
   }
   for (int i = 0; i < 3; ++i) own_.push_back(cloud_.vpc().CreateEip({.name = "own"}));
   for (int i = 0; i < 2; ++i) packages_.push_back(cloud_.vpc().CreatePackage(100));
-  const int actions = 5 + static_cast<int>(world.random().Below(30));
+  front_ = std::make_unique<WebhookFront>(world);
+  eip::Desk desk(front_->home());
+  prometheus::Registry registry;
+  admission::Webhooks webhooks(registry);
+  admission::RegisterEip(webhooks, desk);
+  front_->Install(webhooks);
+  users_ = std::make_unique<Users>(
+      world,
+      std::vector{EipUsers([this](World& where) { return SomeAddress(where); }, own_, packages_)},
+      std::vector<std::string>());
+  users_->on_tampered = [this](const Json& object, const std::string& action) {
+    Tampered(object, action);
+  };
+  const int actions = 5 + static_cast<int>(world.random().Below(40));
   for (int i = 0; i < actions; ++i) {
     world.scheduler().After(world.random().Between(0s, world.chaos()),
                             [this, &world] { Act(world); });
@@ -286,9 +279,8 @@ void Eip::Move(World& world) {
 
 void Eip::Act(World& world) {
   const auto roll = world.random().Below(100);
-  if (roll < 35) return Make(world);
-  if (roll < 58) return Change(world);
-  if (roll < 76) return Drop(world);
+  if (roll < 72) return users_->Act();
+  if (roll < 76) return DropTags(world);
   if (roll < 79) return Wipe(world);
   if (roll < 82) return Restore(world);
   Meddle(world);
@@ -304,85 +296,22 @@ std::string Eip::SomeAddress(World& world) const {
   return "eip-nowhere";
 }
 
-void Eip::Make(World& world) {
-  Dice& random = world.random();
-  std::string spec;
-  const auto add = [&](const std::string& member) { spec += (spec.empty() ? "" : ",") + member; };
-  const bool import = random.Chance(0.25);
-  if (import) add(Format(R"("allocationID":"{}")", SomeAddress(world)));
-  const bool prepaid = !import && random.Chance(0.1);
-  if (prepaid) add(R"("instanceChargeType":"PrePaid","internetChargeType":"PayByBandwidth")");
-  if (prepaid || random.Chance(0.6)) {
-    add(Format(R"("bandwidth":"{}")", 1 + random.Below(200)));
-  }
-  if (random.Chance(0.4)) add(Format(R"("name":"n{}")", random.Below(3)));
-  if (random.Chance(0.3)) add(R"("description":"made in a simulation")");
-  if (random.Chance(0.3)) add(Format(R"("tags":{{"team":"t{}"}})", random.Below(3)));
-  if (random.Chance(0.2)) add(Format(R"("resourceGroupID":"rg-{}")", random.Below(2)));
-  if (random.Chance(0.2)) {
-    add(Format(R"("bandwidthPackageID":"{}")", packages_[random.Below(packages_.size())]));
-  }
-  if (random.Chance(0.15))
-    add(R"("releaseStrategy":"Never")");
-  else if (random.Chance(0.2))
-    add(R"("releaseStrategy":"OnDelete")");
-  // The cloud refuses it, until somebody takes it away.
-  if (!prepaid && random.Chance(0.05)) add(R"("internetChargeType":"PayByMoonlight")");
-  const std::string name = Format("e{}", random.Below(8));
-  world.Ask({.method = kube::Method::kPost,
-             .path = kCollection,
-             .body = Format(R"({{"apiVersion":"eip.alibabacloud.com/v1alpha1","kind":"EIP",)"
-                            R"("metadata":{{"name":"{}"}},"spec":{{{}}}}})",
-                            name, spec)});
-  // Some think better of it.
-  if (random.Chance(0.2)) {
-    world.scheduler().After(random.Between(0s, 3s), [&world, name] {
-      world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(name)});
-    });
-  } else if (random.Chance(0.2)) {
-    DropTagsWithin(world, 20s, name);
-  }
-}
-
-void Eip::Change(World& world) {
-  Dice& random = world.random();
-  const std::vector<std::string> changes = {
-      Format(R"({{"spec":{{"bandwidth":"{}"}}}})", 1 + random.Below(200)),
-      R"({"spec":{"name":"renamed"}})",
-      Format(R"({{"spec":{{"tags":{{"team":"t{}","stage":"x"}}}}}})", random.Below(3)),
-      R"({"spec":{"tags":{"team":null}}})",
-      R"({"spec":{"tags":null}})",
-      Format(R"({{"spec":{{"tags":{{"{}":"forged"}}}}}})", eip::kOwnerTag),
-      Format(R"({{"spec":{{"bandwidthPackageID":"{}"}}}})", packages_[0]),
-      R"({"spec":{"bandwidthPackageID":null}})",
-      R"({"spec":{"internetChargeType":null}})",
-      R"({"spec":{"resourceGroupID":"rg-2"}})",
-      R"({"spec":{"releaseStrategy":"Never"}})",
-      R"({"spec":{"releaseStrategy":"OnDelete"}})",
-      R"({"spec":{"releaseStrategy":null}})",
-      R"({"spec":{"allocationID":null}})",
-      Format(R"({{"spec":{{"allocationID":"{}"}}}})", SomeAddress(world)),
-      Annotate(eip::kOnLostAnnotation, "reallocate"),
-      Annotate(eip::kOnLostAnnotation, "reallocate"),
-      Annotate(eip::kOnForeignAnnotation, "adopt"),
-      Annotate(eip::kOnStuckAnnotation, "unassociate"),
-      Annotate(eip::kOnStuckAnnotation, random.Chance(0.2) ? "abandon" : "wait")};
-  const std::string& change = changes[random.Below(changes.size())];
-  std::string name = Format("e{}", random.Below(8));
-  world.Ask({.method = kube::Method::kPatch,
-             .path = ObjectPath(name),
-             .body = change,
-             .content_type = kMergePatch});
-  if (change.contains("stage") && random.Chance(0.5)) {
-    DropTagsWithin(world, 3s, std::move(name));
-  }
-}
-
-void Eip::Drop(World& world) {
+// A user removes spec.tags soon after something else was done.
+void Eip::DropTags(World& world) {
   const auto objects = world.List(kCollection);
   if (objects.empty()) return;
-  const Json& object = objects[world.random().Below(objects.size())];
-  world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(NameOf(object))});
+  DropTagsWithin(world, 3s, NameOf(objects[world.random().Below(objects.size())]));
+}
+
+// A user's change that the controller cannot see: whatever becomes of the address is not its fault.
+void Eip::Tampered(const Json& object, const std::string& action) {
+  const std::string uid = UidOf(object);
+  if (action == "ownerReferences") return;
+  if (action == "finalizers") witness_.Orphan(uid);
+  if (action.starts_with("status.")) edited_.insert(uid);
+  if (action.starts_with("status.conditions") || action == "status.lastSyncTime") return;
+  wiped_.insert(uid);
+  witness_.Excuse(uid);
 }
 
 // A status goes, as when an object is restored in its place; and perhaps what was written into the
@@ -510,160 +439,6 @@ void Eip::Calm() {
     held.instance_id.clear();
     held.instance_charge_type = "PostPaid";  // its time is over
   }
-}
-
-std::optional<std::string> Eip::Check(World& world, const std::string& writer,
-                                      const kube::Request&) {
-  if (auto wrong = See(world)) return wrong;
-  if (writer == "user") return std::nullopt;
-  for (const Json& object : world.List(kCollection)) {
-    if (auto wrong = CheckTold(object)) return wrong;
-  }
-  return std::nullopt;
-}
-
-// Whether a status contradicts itself, or says of a fault that passes that the spec is to blame.
-std::optional<std::string> Eip::CheckTold(const Json& object) {
-  const Json status = Part(object, "status");
-  const Json ready = ReadyOf(object);
-  const std::string reason = Text(ready, "reason");
-  const std::string message = Text(ready, "message");
-  const auto holds = [&](const char* type) {
-    return Text(ConditionOf(object, type), "status") == "True";
-  };
-  if (reason == "InvalidConfig" && message.contains(kPasses)) {
-    return Format("{} is told that its spec is wrong: {}", NameOf(object), message);
-  }
-  const bool lost = reason == "Lost" && !holds("Progressing");
-  if (lost && !Text(status, "allocationID").empty() && !Text(status, "eipAddress").empty()) {
-    return NameOf(object) + " is lost and shows its old address";
-  }
-  if (!message.empty() && message == Text(ConditionOf(object, "Synced"), "message")) {
-    return NameOf(object) + " says the same thing twice";
-  }
-  const std::string synced = Text(status, "lastSyncTime");
-  std::string& before = sync_time_[UidOf(object)];
-  if (!synced.empty() && synced != before && !holds("Synced")) {
-    return NameOf(object) + " says that it was synced, and that it was not";
-  }
-  before = synced;
-  return std::nullopt;
-}
-
-std::optional<std::string> Eip::See(World& world) {
-  return witness_.See(world.List(kCollection), world.scheduler().Now(), grace_);
-}
-
-std::optional<std::string> Eip::Unsettled(World& world) {
-  Calm();
-  cloud_.Settle(world.scheduler().WallNow());  // there may be nobody left who asks it anything
-  if (auto wrong = See(world)) return wrong;
-  const auto objects = world.List(kCollection);
-  if (auto leaked = witness_.Leaked(objects)) return leaked;
-  for (const Json& object : objects) {
-    if (auto wrong = CheckObject(object, objects)) return wrong;
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> Eip::CheckObject(const Json& object,
-                                            const std::vector<Json>& all) const {
-  const std::string name = NameOf(object);
-  const Json ready = ReadyOf(object);
-  const std::string reason = Text(ready, "reason");
-  const std::string message = Text(ready, "message");
-  // Only a person can help.
-  if (message.contains("was used before") && MayHaveLostAnAddress(UidOf(object))) {
-    return std::nullopt;
-  }
-  if (IsElsewhere(object)) {
-    if (reason == "WrongAccount" || reason == "WrongRegion") return std::nullopt;
-    return Format("{} is elsewhere and {}: {}", name, reason, message);
-  }
-  if (Deleting(object)) return Format("{} is still being deleted: {}", name, message);
-  const std::string id = Text(Part(object, "status"), "allocationID");
-  const cloud::Eip* eip = cloud_.vpc().Find(id);
-  if (Text(ready, "status") == "True") {
-    if (!eip) return name + " is Ready and has no address";
-    if (Part(object, "status").contains("attempt")) return name + " still has an attempt";
-    return CheckAddress(object, *eip);
-  }
-  if (reason == "Lost") {
-    const std::string wanted = Text(Part(object, "spec"), "allocationID");
-    if (eip || cloud_.vpc().Find(wanted)) return name + " is told that its address is lost";
-    return std::nullopt;
-  }
-  if (reason == "InvalidConfig") return CheckBlame(object, all);
-  return Format("{} is {}: {}", name, reason, message);
-}
-
-// Its status was lost, and there is no address that is known to be its own.
-bool Eip::MayHaveLostAnAddress(const std::string& uid) const {
-  if (witness_.IsExcused(uid)) return true;
-  return wiped_.contains(uid) && std::ranges::none_of(cloud_.vpc().Eips(), [&](const auto& eip) {
-           return witness_.TagOf(eip.allocation_id) == uid;
-         });
-}
-
-// Whether its spec is wrong, as it is told.
-std::optional<std::string> Eip::CheckBlame(const Json& object, const std::vector<Json>& all) const {
-  const Json spec = Part(object, "spec");
-  const Json status = Part(object, "status");
-  if (Text(spec, "internetChargeType") == "PayByMoonlight") return std::nullopt;
-  if (Text(spec, "instanceChargeType") == "PrePaid") return std::nullopt;
-  const std::string named = Text(spec, "allocationID");
-  const std::string has = Text(status, "allocationID");
-  if (!named.empty() && !has.empty() && named != has) return std::nullopt;
-  for (const Json& other : all) {
-    if (named.empty() || UidOf(other) == UidOf(object)) continue;
-    if (Text(Part(other, "spec"), "allocationID") == named ||
-        Text(Part(other, "status"), "allocationID") == named ||
-        witness_.TagOf(named) == UidOf(other)) {
-      return std::nullopt;
-    }
-  }
-  return Format("{} is told that its spec is wrong: {}", NameOf(object),
-                Text(ReadyOf(object), "message"));
-}
-
-std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Eip& eip) const {
-  const Json spec = Part(object, "spec");
-  const std::string name = NameOf(object);
-  const std::string bandwidth = Text(spec, "bandwidth");
-  if (!bandwidth.empty() && eip.bandwidth_package_id.empty() && bandwidth != eip.bandwidth) {
-    return Format("{} wants {} Mbps and has {}", name, bandwidth, eip.bandwidth);
-  }
-  const std::string title = Text(spec, "name");
-  if (!title.empty() && title != eip.name) return name + " has another name in the cloud";
-  const std::string package = Text(spec, "bandwidthPackageID");
-  const bool created = Text(Part(object, "status"), "origin") == "Created";
-  if ((created || !package.empty()) && package != eip.bandwidth_package_id) {
-    return Format("{} is in the package {}", name, eip.bandwidth_package_id);
-  }
-  const std::string group = Text(spec, "resourceGroupID");
-  if (!group.empty() && group != eip.resource_group_id) {
-    return Format("{} is in the resource group {}", name, eip.resource_group_id);
-  }
-  const Json tags = Part(spec, "tags");
-  for (const auto& tag : tags.object_range()) {
-    if (tag.key() == eip::kOwnerTag) continue;
-    const auto found = eip.tags.find(std::string(tag.key()));
-    if (found == eip.tags.end() || found->second != tag.value().as<std::string>()) {
-      return Format("{} lacks the tag {}", name, tag.key());
-    }
-  }
-  if (!created) return std::nullopt;
-  if (witness_.TagOf(eip.allocation_id) != UidOf(object)) return name + " lacks its owner's tag";
-  // What is to be taken off is known only to who has always had it.
-  const bool always = witness_.OwnerOf(eip.allocation_id) == UidOf(object) &&
-                      !witness_.WasNamedByOthers(eip.allocation_id, UidOf(object));
-  for (const char* key : {"team", "stage"}) {
-    if (always && !wiped_.contains(UidOf(object)) && eip.tags.contains(key) &&
-        !tags.contains(key)) {
-      return Format("{} still has the tag {}", name, key);
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace berth::simulate

@@ -12,6 +12,8 @@
 #include "json/json.h"
 #include "simulate/eip_witness.h"
 #include "simulate/scenario.h"
+#include "simulate/users.h"
+#include "simulate/webhook_front.h"
 
 namespace berth::simulate {
 
@@ -24,6 +26,11 @@ namespace berth::simulate {
 // says, or the object says truly why not.
 class Eip : public Scenario {
  public:
+  static constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
+  static constexpr const char* kRegion = "cn-hangzhou";
+  // In the message of every refusal that passes.
+  static constexpr const char* kPasses = "this will pass";
+
   explicit Eip(std::uint64_t seed);
   ~Eip() override;
 
@@ -34,6 +41,8 @@ class Eip : public Scenario {
   std::optional<std::string> Check(World& world, const std::string& writer,
                                    const kube::Request& request) override;
   std::optional<std::string> Unsettled(World& world) override;
+  std::vector<std::string> Refusable() const override { return {"eips"}; }
+  const Coverage* coverage() const override { return users_ ? &users_->coverage() : nullptr; }
 
  private:
   class Replica;
@@ -41,9 +50,8 @@ class Eip : public Scenario {
   class Keys;
 
   void Act(World& world);
-  void Make(World& world);
-  void Change(World& world);
-  void Drop(World& world);
+  void DropTags(World& world);
+  void Tampered(const Json& object, const std::string& action);
   void Wipe(World& world);
   void Restore(World& world);
   void Meddle(World& world);
@@ -65,8 +73,11 @@ class Eip : public Scenario {
   std::unique_ptr<cloud::simulator::Network> network_;
   std::vector<std::string> own_;  // addresses that users had before
   std::vector<std::string> packages_;
+  std::unique_ptr<Users> users_;
+  std::unique_ptr<WebhookFront> front_;
   EipWitness witness_{cloud_};
   std::set<std::string> wiped_;       // uids whose status somebody took away
+  std::set<std::string> edited_;      // uids whose status a user wrote since Berth did
   async::Duration grace_{};           // see EipWitness::See
   int storms_ = 0;                    // of throttles, under way
   int forbidden_ = 0;                 // times without permission, under way

@@ -47,6 +47,16 @@ bool IsBandwidth(const std::string& text) {
   return error == std::errc{} && end == text.data() + text.size() && number >= 1 && number <= 200;
 }
 
+bool IsUsual(const std::string& id, std::string_view prefix) {
+  return id.empty() || id.starts_with(prefix);
+}
+
+bool HasUsualTags(const Json& spec) {
+  return std::ranges::all_of(spec["tags"].object_range(), [](const auto& tag) {
+    return tag.key() == "team" || tag.key() == "stage" || tag.key() == eip::kOwnerTag;
+  });
+}
+
 }  // namespace
 
 UserKind EipUsers(std::function<std::string(World&)> some_address, const Texts& addresses,
@@ -105,6 +115,8 @@ bool MayBeRefused(const Json& spec) {
                      is("instanceChargeType", {"PostPaid"}) && is("isp", {"BGP"}) &&
                      is("publicIPAddressPoolID", {}) && !spec.contains("period") &&
                      !spec.contains("pricingCycle") && !spec.contains("securityProtectionTypes") &&
+                     IsUsual(text("resourceGroupID"), "rg-") &&
+                     IsUsual(text("bandwidthPackageID"), "cbwp-") && HasUsualTags(spec) &&
                      text("name").size() <= 100 && text("description").size() <= 200 &&
                      (bandwidth.empty() || IsBandwidth(bandwidth));
   return !plain;

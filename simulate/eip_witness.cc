@@ -190,6 +190,8 @@ std::optional<std::string> EipWitness::Leaked(const std::vector<Json>& objects) 
   }
   for (const auto& [id, uid] : owner_) {
     if (!Find(id) || known.contains(id) || known.contains(uid)) continue;
+    // A user wrote the attempt, and did not name its owner.
+    if (uid.empty() && !excused_.empty()) continue;
     if (!stays_.contains(uid) && !excused_.contains(uid)) {
       return Format("{} of {} is leaked", id, uid);
     }

@@ -6,24 +6,13 @@
 
 #include "log/format.h"
 #include "reconcile/ipam/objects.h"
+#include "simulate/objects.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
 namespace {
 
 using ipam::Cidr;
-
-std::string Text(const Json& object, std::string_view member) {
-  return object.get_value_or<std::string>(member, "");
-}
-
-Json Part(const Json& object, std::string_view member) {
-  return object.get_value_or<Json>(member, Json::Object());
-}
-
-std::string NameOf(const Json& object) { return Text(object["metadata"], "name"); }
-std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
-bool Deleting(const Json& object) { return object["metadata"].contains("deletionTimestamp"); }
 
 ipam::Identity IdentityOf(const Json& object) {
   ipam::Identity id;
@@ -55,14 +44,7 @@ std::int64_t CountFree(const Cidr& range, int prefix,
   return free;
 }
 
-std::string ReasonOf(const Json& object) {
-  const Json status = Part(object, "status");
-  for (const Json& condition :
-       status.get_value_or<Json>("conditions", Json::Array()).array_range()) {
-    if (Text(condition, "type") == "Ready") return Text(condition, "reason");
-  }
-  return "";
-}
+std::string ReasonOf(const Json& object) { return Text(ConditionOf(object, "Ready"), "reason"); }
 
 std::int64_t Number(const Json& object, std::string_view member) {
   return object.get_value_or<std::int64_t>(member, -1);

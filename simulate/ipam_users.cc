@@ -5,6 +5,7 @@
 #include "log/format.h"
 #include "reconcile/ipam/objects.h"
 #include "simulate/ipam_picture.h"
+#include "simulate/objects.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -35,10 +36,6 @@ Texts Names(const char* prefix, int count) {
   Texts names;
   for (int i = 0; i < count; ++i) names.push_back(Format("{}{}", prefix, i));
   return names;
-}
-
-std::string NameOf(const Json& object) {
-  return object["metadata"].get_value_or<std::string>("name", "");
 }
 
 ipam::Identity IdentityOf(const Json& object) {

@@ -6,6 +6,7 @@
 
 #include "kube/transport.h"
 #include "log/format.h"
+#include "simulate/objects.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -16,12 +17,6 @@ using namespace std::chrono_literals;
 constexpr const char* kObject = "(object)";
 constexpr const char* kMergePatch = "application/merge-patch+json";
 constexpr const char* kForeignFinalizer = "example.com/hold";
-
-std::string Text(const Json& object, std::string_view member) {
-  return object.get_value_or<std::string>(member, "");
-}
-
-std::string NameOf(const Json& object) { return Text(object["metadata"], "name"); }
 
 Json WithoutHold(const Json& finalizers) {
   Json kept = Json::Array();

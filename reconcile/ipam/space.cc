@@ -86,6 +86,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
     Index(state);
     by_age.push_back(&state);
   }
+  for (PoolState* state : by_age) Join(*state);
   std::ranges::sort(by_age, {}, [](const PoolState* state) {
     return std::tuple(state->pool.id.created, std::string_view(state->key));
   });
@@ -98,8 +99,6 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   const auto rest = std::ranges::find_if(
       subnets, [](const Subnet* subnet) { return TurnOf(*subnet) > Turn::kMade; });
   std::for_each(subnets.begin(), rest, [this](const Subnet* subnet) { PutSubnet(*subnet); });
-  // Children join now: before this, room that a Subnet leaves is not theirs.
-  for (PoolState* state : by_age) Join(*state);
   for (PoolState* state : by_age) Settle(*state);
   std::for_each(rest, subnets.end(), [this](const Subnet* subnet) { PutSubnet(*subnet); });
   for (PoolState* state : by_age) {

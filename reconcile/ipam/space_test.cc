@@ -43,37 +43,5 @@ TEST_F(SpaceTest, ASubnetOfAnotherPoolLeavesAnAssignmentAlone) {
   EXPECT_EQ(space_.AssignmentOf(claim), *block);
 }
 
-// The stray of another pool makes room for the first Subnet, and a child must not take the rest.
-TEST_F(SpaceTest, AfterARestartSubnetsHaveTheirBlocksBeforeChildrenDo) {
-  const auto pool = [](const std::string& name, const std::string& cidr,
-                       const std::string& parent) {
-    Pool made;
-    made.id.ns = "ns";
-    made.id.name = made.id.uid = name;
-    made.cidr = cidr;
-    made.parent = parent;
-    return made;
-  };
-  const auto subnet = [](const std::string& of, const std::string& cidr, std::int64_t created) {
-    Subnet made;
-    made.id.ns = "ns";
-    made.id.name = made.id.uid = cidr;
-    made.id.created = created;
-    made.pool = of;
-    made.cidr = Cidr::Parse(cidr).value();
-    made.cluster = cidr;
-    made.phase = SubnetPhase::kAllocated;
-    return made;
-  };
-  const Pool root = pool("root", "10.0.0.0/24", "");
-  const Pool child = pool("child", "10.0.0.128/25", "root");
-  const Pool shrunk = pool("shrunk", "10.9.0.0/24", "");
-  const Subnet stray = subnet("shrunk", "10.0.0.0/24", 1);
-  const Subnet first = subnet("root", "10.0.0.0/28", 2);
-  const Subnet second = subnet("root", "10.0.0.192/28", 3);
-  space_.Rebuild({&root, &child, &shrunk}, {&stray, &first, &second});
-  EXPECT_EQ(space_.PlacementOf(second).phase, SubnetPhase::kAllocated);
-}
-
 }  // namespace
 }  // namespace berth::ipam

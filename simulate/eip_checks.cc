@@ -1,0 +1,193 @@
+#include <algorithm>
+
+#include "log/format.h"
+#include "reconcile/eip/objects.h"
+#include "simulate/eip.h"
+#include "simulate/eip_users.h"
+#include "simulate/objects.h"
+#include "simulate/world.h"
+
+// What must hold of the objects, at all times and in the end.
+namespace berth::simulate {
+namespace {
+
+namespace simulator = cloud::simulator;
+
+Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
+
+// Its address, or attempt, is where Berth does not work in the end.
+bool IsElsewhere(const Json& object) {
+  const Json status = Part(object, "status");
+  const std::string account = Text(status, "account");
+  if (Text(status, "allocationID").empty() && !Part(status, "attempt").contains("clientToken")) {
+    return false;
+  }
+  return !account.empty() &&
+         (account != simulator::kDefaultAccount || Text(status, "region") != Eip::kRegion);
+}
+
+}  // namespace
+
+std::optional<std::string> Eip::Check(World& world, const std::string& writer,
+                                      const kube::Request& request) {
+  if (auto wrong = See(world)) return wrong;
+  if (writer == "user") return std::nullopt;
+  for (const Json& object : world.List(kCollection)) {
+    const std::string uid = UidOf(object);
+    if (request.path.contains(NameOf(object) + "/status")) edited_.erase(uid);
+    if (edited_.contains(uid)) {
+      sync_time_[uid] = Text(Part(object, "status"), "lastSyncTime");
+      continue;
+    }
+    if (auto wrong = CheckTold(object)) return wrong;
+  }
+  return std::nullopt;
+}
+
+// Whether a status contradicts itself, or says of a fault that passes that the spec is to blame.
+std::optional<std::string> Eip::CheckTold(const Json& object) {
+  const Json status = Part(object, "status");
+  const Json ready = ReadyOf(object);
+  const std::string reason = Text(ready, "reason");
+  const std::string message = Text(ready, "message");
+  const auto holds = [&](const char* type) {
+    return Text(ConditionOf(object, type), "status") == "True";
+  };
+  if (reason == "InvalidConfig" && message.contains(kPasses)) {
+    return Format("{} is told that its spec is wrong: {}", NameOf(object), message);
+  }
+  const bool lost = reason == "Lost" && !holds("Progressing");
+  if (lost && !Text(status, "allocationID").empty() && !Text(status, "eipAddress").empty()) {
+    return NameOf(object) + " is lost and shows its old address";
+  }
+  if (!message.empty() && message == Text(ConditionOf(object, "Synced"), "message")) {
+    return NameOf(object) + " says the same thing twice";
+  }
+  const std::string synced = Text(status, "lastSyncTime");
+  std::string& before = sync_time_[UidOf(object)];
+  if (!synced.empty() && synced != before && !holds("Synced")) {
+    return NameOf(object) + " says that it was synced, and that it was not";
+  }
+  before = synced;
+  return std::nullopt;
+}
+
+std::optional<std::string> Eip::See(World& world) {
+  return witness_.See(world.List(kCollection), world.scheduler().Now(), grace_);
+}
+
+std::optional<std::string> Eip::Unsettled(World& world) {
+  Calm();
+  cloud_.Settle(world.scheduler().WallNow());  // there may be nobody left who asks it anything
+  if (auto wrong = See(world)) return wrong;
+  const auto objects = world.List(kCollection);
+  if (auto leaked = witness_.Leaked(objects)) return leaked;
+  for (const Json& object : objects) {
+    if (auto wrong = CheckObject(object, objects)) return wrong;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Eip::CheckObject(const Json& object,
+                                            const std::vector<Json>& all) const {
+  const std::string name = NameOf(object);
+  const Json ready = ReadyOf(object);
+  const std::string reason = Text(ready, "reason");
+  const std::string message = Text(ready, "message");
+  // Only a person can help.
+  if (message.contains("was used before") && MayHaveLostAnAddress(UidOf(object))) {
+    return std::nullopt;
+  }
+  // A user wrote into its status what is not so.
+  if (witness_.IsExcused(UidOf(object))) return std::nullopt;
+  if (IsElsewhere(object)) {
+    if (reason == "WrongAccount" || reason == "WrongRegion") return std::nullopt;
+    return Format("{} is elsewhere and {}: {}", name, reason, message);
+  }
+  if (Deleting(object)) return Format("{} is still being deleted: {}", name, message);
+  const std::string id = Text(Part(object, "status"), "allocationID");
+  const cloud::Eip* eip = cloud_.vpc().Find(id);
+  if (Text(ready, "status") == "True") {
+    if (!eip) return name + " is Ready and has no address";
+    if (Part(object, "status").contains("attempt")) return name + " still has an attempt";
+    return CheckAddress(object, *eip);
+  }
+  if (reason == "Lost") {
+    const std::string wanted = Text(Part(object, "spec"), "allocationID");
+    if (eip || cloud_.vpc().Find(wanted)) return name + " is told that its address is lost";
+    return std::nullopt;
+  }
+  if (reason == "InvalidConfig") return CheckBlame(object, all);
+  if (MayBeRefused(Part(object, "spec"))) return std::nullopt;
+  return Format("{} is {}: {}", name, reason, message);
+}
+
+// Its status was lost, and there is no address that is known to be its own.
+bool Eip::MayHaveLostAnAddress(const std::string& uid) const {
+  if (witness_.IsExcused(uid)) return true;
+  return wiped_.contains(uid) && std::ranges::none_of(cloud_.vpc().Eips(), [&](const auto& eip) {
+           return witness_.TagOf(eip.allocation_id) == uid;
+         });
+}
+
+// Whether its spec is wrong, as it is told.
+std::optional<std::string> Eip::CheckBlame(const Json& object, const std::vector<Json>& all) const {
+  const Json spec = Part(object, "spec");
+  const Json status = Part(object, "status");
+  if (MayBeRefused(spec)) return std::nullopt;
+  const std::string named = Text(spec, "allocationID");
+  const std::string has = Text(status, "allocationID");
+  if (!named.empty() && !has.empty() && named != has) return std::nullopt;
+  for (const Json& other : all) {
+    if (named.empty() || UidOf(other) == UidOf(object)) continue;
+    if (Text(Part(other, "spec"), "allocationID") == named ||
+        Text(Part(other, "status"), "allocationID") == named ||
+        witness_.TagOf(named) == UidOf(other)) {
+      return std::nullopt;
+    }
+  }
+  return Format("{} is told that its spec is wrong: {}", NameOf(object),
+                Text(ReadyOf(object), "message"));
+}
+
+std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Eip& eip) const {
+  const Json spec = Part(object, "spec");
+  const std::string name = NameOf(object);
+  const std::string bandwidth = Text(spec, "bandwidth");
+  if (!bandwidth.empty() && eip.bandwidth_package_id.empty() && bandwidth != eip.bandwidth) {
+    return Format("{} wants {} Mbps and has {}", name, bandwidth, eip.bandwidth);
+  }
+  const std::string title = Text(spec, "name");
+  if (!title.empty() && title != eip.name) return name + " has another name in the cloud";
+  const std::string package = Text(spec, "bandwidthPackageID");
+  const bool created = Text(Part(object, "status"), "origin") == "Created";
+  if ((created || !package.empty()) && package != eip.bandwidth_package_id) {
+    return Format("{} is in the package {}", name, eip.bandwidth_package_id);
+  }
+  const std::string group = Text(spec, "resourceGroupID");
+  if (!group.empty() && group != eip.resource_group_id) {
+    return Format("{} is in the resource group {}", name, eip.resource_group_id);
+  }
+  const Json tags = Part(spec, "tags");
+  for (const auto& tag : tags.object_range()) {
+    if (tag.key() == eip::kOwnerTag) continue;
+    const auto found = eip.tags.find(std::string(tag.key()));
+    if (found == eip.tags.end() || found->second != tag.value().as<std::string>()) {
+      return Format("{} lacks the tag {}", name, tag.key());
+    }
+  }
+  if (!created) return std::nullopt;
+  if (witness_.TagOf(eip.allocation_id) != UidOf(object)) return name + " lacks its owner's tag";
+  // What is to be taken off is known only to who has always had it.
+  const bool always = witness_.OwnerOf(eip.allocation_id) == UidOf(object) &&
+                      !witness_.WasNamedByOthers(eip.allocation_id, UidOf(object));
+  for (const char* key : {"team", "stage"}) {
+    if (always && !wiped_.contains(UidOf(object)) && eip.tags.contains(key) &&
+        !tags.contains(key)) {
+      return Format("{} still has the tag {}", name, key);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::simulate
