@@ -52,19 +52,17 @@ void CheckRequested(Verdict& verdict, const Claim& claim, const PoolRules* rules
                            rules->max_block));
 }
 
-// The size of the block that the pool keeps for the claim, if it keeps one.
-std::optional<int> KeptSize(const Claim& claim, const Space::PoolState* pool) {
-  const auto kept = pool ? KeptFor(pool->pool, claim.id.name) : std::nullopt;
-  return kept ? std::optional(kept->prefix()) : std::nullopt;
+std::optional<Cidr> KeptBlock(const Claim& claim, const Space::PoolState* pool) {
+  return pool ? KeptFor(pool->pool, claim.id.name) : std::nullopt;
 }
 
-void CheckClaimSize(Verdict& verdict, const Claim& claim, const Space::PoolState* pool) {
-  const auto kept = claim.requested.empty() ? KeptSize(claim, pool) : std::nullopt;
-  if (!kept) return CheckSize(verdict, kSizeField, *claim.block_size, RulesFor(pool));
-  if (*kept != *claim.block_size)
-    verdict.Invalid(kSizeField, *claim.block_size,
+void CheckClaimSize(Verdict& verdict, const Claim& claim, int size, const Space::PoolState* pool) {
+  const auto kept = claim.requested.empty() ? KeptBlock(claim, pool) : std::nullopt;
+  if (!kept) return CheckSize(verdict, kSizeField, size, RulesFor(pool));
+  if (kept->prefix() != size)
+    verdict.Invalid(kSizeField, size,
                     Format("the pool keeps {} for this claim: leave the size out, or ask for {}",
-                           KeptFor(pool->pool, claim.id.name)->ToString(), *kept));
+                           kept->ToString(), kept->prefix()));
 }
 
 Verdict CheckClaim(const Claim& claim, const Knowledge& known) {
@@ -74,7 +72,7 @@ Verdict CheckClaim(const Claim& claim, const Knowledge& known) {
   CheckClusterId(verdict, claim.cluster);
   if (claim.block_size && !claim.requested.empty())
     verdict.Forbidden(kRequestField, "may not be given together with spec.blockSize");
-  if (claim.block_size) CheckClaimSize(verdict, claim, pool);
+  if (claim.block_size) CheckClaimSize(verdict, claim, *claim.block_size, pool);
   if (!claim.requested.empty()) CheckRequested(verdict, claim, rules);
   return verdict;
 }
@@ -205,7 +203,8 @@ std::optional<int> DefaultBlockSize(const Claim& claim, const Knowledge& known) 
   const Space::PoolState* pool = known.space->Find(claim.PoolKey());
   const PoolRules* rules = RulesFor(pool);
   if (!rules) return std::nullopt;
-  return KeptSize(claim, pool).value_or(rules->default_block);
+  const auto kept = KeptBlock(claim, pool);
+  return kept ? kept->prefix() : rules->default_block;
 }
 
 }  // namespace berth::ipam
