@@ -38,6 +38,8 @@ std::string Shortened(std::string name) {
   if (name.size() <= kLongest) return name;
   const std::string hash = Format("-{:016x}", Fingerprint(name));
   name.resize(kLongest - hash.size());
+  // A dot before the hyphen would make it no name.
+  while (name.ends_with('.')) name.pop_back();
   return name + hash;
 }
 
@@ -143,8 +145,9 @@ std::string SubnetName(std::string_view pool, const Cidr& block) {
 }
 
 std::string OtherSubnetName(std::string_view pool, const Cidr& block) {
-  const std::string name = LongSubnetName(pool, block);
-  return Shortened(Format("{}-{:05x}", name, Fingerprint(name) & 0xfffff));
+  // Not of the long name: "p" with 1::/48 and "p-1" with ::/48 have the same.
+  const auto both = Fingerprint(Format("{}\n{}", pool, block.ToString()));
+  return Shortened(Format("{}-{:05x}", LongSubnetName(pool, block), both & 0xfffff));
 }
 
 std::string ChildPoolName(const Identity& pool_claim) {

@@ -12,6 +12,19 @@ TEST(SubnetName, IsThePoolAndTheBlock) {
   EXPECT_EQ(SubnetName("six", *Cidr::Parse("2001:db8::/48")), "six-2001-db8---48");
 }
 
+TEST(SubnetName, IsANameWhereverItIsCut) {
+  const std::string name =
+      SubnetName(std::string(45, 'a') + ".bbbbbbbbbbbb", *Cidr::Parse("10.0.0.0/24"));
+  EXPECT_FALSE(name.contains(".-")) << name;
+}
+
+TEST(SubnetName, TheOtherOneTellsPoolsApartThatTheFirstDoesNot) {
+  const Cidr one = *Cidr::Parse("1:2:3::/48");
+  const Cidr other = *Cidr::Parse("2:3::/48");
+  ASSERT_EQ(SubnetName("p", one), SubnetName("p-1", other));
+  EXPECT_NE(OtherSubnetName("p", one), OtherSubnetName("p-1", other));
+}
+
 TEST(SubnetName, FitsALabelAndStaysTellingApart) {
   const std::string pool(60, 'p');
   const std::string one = SubnetName(pool, *Cidr::Parse("10.0.0.0/24"));

@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 
 // How soon to look again at what another controller has to do first; events come sooner.
 constexpr auto kLookAgain = 10s;
+constexpr std::size_t kLongestLabel = 63;
 
 // Why the block's claim is not bound, in the words of the pool claim.
 std::string ParentReason(const Claim& block) {
@@ -248,7 +249,8 @@ async::Task<kube::Result<std::string>> PoolClaimReconciler::Create(const kube::R
 
 std::string PoolClaimReconciler::PoolBody(const PoolClaim& claim, const std::string& cidr) const {
   Json body = ObjectFor(kPools, ChildNameOf(claim), kPoolClaims, claim.id);
-  body["metadata"]["labels"][kParentLabel] = claim.parent;
+  // A name that is too long for a label stands in spec.parentRef alone.
+  if (claim.parent.size() <= kLongestLabel) body["metadata"]["labels"][kParentLabel] = claim.parent;
   body["metadata"]["finalizers"] = FinalizersOf({}, kFinalizer);
   Json& spec = body["spec"];
   spec["cidr"] = cidr;

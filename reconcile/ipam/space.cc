@@ -389,8 +389,11 @@ void Space::RebindSubnet(const Subnet& before, const Subnet& now) {
     return subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
   };
   Unbind(state->key, before.cluster, owner, claim_of(before));
-  Bind(state->key, now.cluster, {owner, claim_of(now), *now.cidr});
+  Bind(state->key, now.cluster,
+       {owner, claim_of(now), *now.cidr, state->resting.contains(now.id.Key())});
   Changed(state->key, *state);
+  // A claim may have waited for the clusterID.
+  if (!quiet_) callbacks_.on_room(state->key);
 }
 
 void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {

@@ -45,6 +45,34 @@ TEST_F(SystemTest, ABlockStaysItsSubnetsWhenItsClusterIDIsEdited) {
   EXPECT_EQ(Phase("d"), "Error");
 }
 
+TEST_F(SystemTest, AClaimThatWaitsForAClusterIDIsBoundWhenASubnetGivesItUp) {
+  Pool("p", "10.0.0.0/24");
+  Create("Subnet", "first", R"("poolRef":"p","cidr":"10.0.0.0/26","clusterID":"one")");
+  Claim("c", "p", 27, "one");
+  EXPECT_EQ(Phase("c"), "Error");
+  Merge("subnets", "first", R"({"spec":{"clusterID":"two"}})");
+  executor_.Advance(5s);
+  EXPECT_EQ(Phase("c"), "Bound");
+}
+
+TEST_F(SystemTest, ARestingBlockIsNobodysWhateverItsClusterIDIsChangedTo) {
+  Pool("p", "10.0.0.0/24", R"(,"reuseGracePeriodSeconds":3600)");
+  Claim("a", "p", 26, "one");
+  Delete("subnetclaims", "a");
+  while (server_.CollectGarbage()) executor_.Advance(1s);
+  Merge("subnets", "p-10-0-0-0-26", R"({"spec":{"clusterID":"two"}})");
+  Claim("b", "p", 26, "two");
+  EXPECT_EQ(Phase("b"), "Bound");
+}
+
+TEST_F(SystemTest, AParentsNameMayBeTooLongForALabel) {
+  const std::string parent(70, 'a');
+  Pool(parent, "10.0.0.0/24");
+  Create("SubnetPoolClaim", "c", Format(R"("parentPoolRef":"{}","desiredBlockSize":26)", parent));
+  executor_.Advance(30s);
+  EXPECT_EQ(Get("subnetpoolclaims", "c")["status"]["phase"], "Bound");
+}
+
 TEST_F(SystemTest, PoolsThatAreEachOthersParentsCanBeDeleted) {
   Pool("a", "10.0.0.0/24", R"(,"parentRef":"b")");
   Pool("b", "10.0.0.0/24", R"(,"parentRef":"a")");
