@@ -20,9 +20,8 @@ struct Creation {
 };
 
 // Fails with the Status to answer with: 415, 413, 400 for what cannot be decoded (with
-// fieldValidation=Strict also what Warn, the default, warns of), 422 for a name that is none and for
-// options that are unknown.
-// O(size of the body).
+// fieldValidation=Strict also what Warn, the default, warns of), 422 for a name that is none and
+// for options that are unknown. O(size of the body).
 std::expected<Creation, kube::Status> ReadCreation(const drogon::HttpRequestPtr& request,
                                                    const kube::RequestTarget& target,
                                                    const ResourceType& type, const std::string& ns,
