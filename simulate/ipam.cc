@@ -96,9 +96,16 @@ std::unique_ptr<Program> Ipam::Boot(World&, Process& process, kube::Transport& t
 
 std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
                                        const kube::Request& request) {
-  if (writer == "user" || request.method != kube::Method::kPost) return std::nullopt;
+  if (writer == "user") return std::nullopt;
   for (const std::string ns : kNamespaces) {
-    if (request.path != IpamPicture::Collection(ns, "subnets")) continue;
+    const std::string pools = IpamPicture::Collection(ns, "subnetpools") + "/";
+    if (request.method == kube::Method::kDelete && request.path.starts_with(pools)) {
+      return IpamPicture(world, ns).CheckDeletion(request.path.substr(pools.size()));
+    }
+    if (request.method != kube::Method::kPost ||
+        request.path != IpamPicture::Collection(ns, "subnets")) {
+      continue;
+    }
     const Json subnet = Json::parse(request.body);
     return IpamPicture(world, ns).CheckNew(
         subnet["metadata"].get_value_or<std::string>("name", ""));

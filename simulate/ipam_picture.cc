@@ -26,6 +26,15 @@ bool MadeByBerth(const Json& subnet) {
   return Text(Part(subnet["metadata"], "labels"), "plexaubnet.io/ipam") == "true";
 }
 
+// The pool claim that an object was made for.
+std::string OwnerOf(const Json& object) {
+  for (const Json& owner :
+       object["metadata"].get_value_or<Json>("ownerReferences", Json::Array()).array_range()) {
+    if (Text(owner, "kind") == "SubnetPoolClaim") return Text(owner, "uid");
+  }
+  return "";
+}
+
 std::string ParentOf(const Json& pool) {
   const std::string parent = Text(Part(pool, "spec"), "parentRef");
   if (!parent.empty()) return parent;
@@ -128,6 +137,13 @@ bool IpamPicture::Taken(const Block& block) const {
          });
 }
 
+// A block in its grace period is nobody's any more.
+bool IpamPicture::Rests(const Block& block) const {
+  return block.deleting && std::ranges::none_of(claims_, [&](const Json& claim) {
+           return UidOf(claim) == block.named_uid && !Deleting(claim);
+         });
+}
+
 // Whether the reason that a claim in Error gives is true.
 IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
   const Json spec = Part(claim, "spec");
@@ -149,7 +165,7 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
     }
   }
   if (reason == "ClusterIDConflict" && std::ranges::none_of(blocks_, [&](const Block& block) {
-        return block.pool == pool && block.cluster == Text(spec, "clusterID");
+        return block.pool == pool && block.cluster == Text(spec, "clusterID") && !Rests(block);
       })) {
     return Format("claim {} is told of a conflict that there is not", name);
   }
@@ -258,14 +274,19 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
       continue;
     }
     if (phase != "Bound" && phase != "Error") return Format("{} is {}", NameOf(claim), phase);
-    if (phase == "Bound" && !pools_.contains(bound)) return NameOf(claim) + " is Bound to no pool";
+    if (phase != "Bound") continue;
+    if (!pools_.contains(bound)) return NameOf(claim) + " is Bound to no pool";
+    const Json& pool = pools_.at(bound);
+    const std::string owner = OwnerOf(pool);
+    // An owner may be lost; the claim's status is believed then.
+    if (owner != UidOf(claim) &&
+        (!owner.empty() || ParentOf(pool) != Text(Part(claim, "spec"), "parentPoolRef"))) {
+      return Format("{} is Bound to pool {}, which is not its own", NameOf(claim), bound);
+    }
   }
   for (const auto& [name, pool] : pools_) {
-    const Json references = pool["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
-    for (const Json& owner : references.array_range()) {
-      if (Text(owner, "kind") == "SubnetPoolClaim" && !uids.contains(Text(owner, "uid")))
-        return "pool " + name + " is of no pool claim";
-    }
+    const std::string owner = OwnerOf(pool);
+    if (!owner.empty() && !uids.contains(owner)) return "pool " + name + " is of no pool claim";
   }
   return std::nullopt;
 }
@@ -305,6 +326,12 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet) const {
                   other.cidr.ToString());
   }
   return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckDeletion(const std::string& pool) const {
+  const auto found = pools_.find(pool);
+  if (found == pools_.end() || !OwnerOf(found->second).empty()) return std::nullopt;
+  return Format("pool {} was deleted, which was made for no pool claim", pool);
 }
 
 IpamPicture::Wrong IpamPicture::CheckAll() const {

@@ -39,6 +39,8 @@ class IpamPicture {
   // A Subnet was made for a claim: no other claim has one of its addresses, unless as the block
   // that the Subnet's pool is made of.
   Wrong CheckNew(const std::string& subnet) const;
+  // A replica deleted the pool: it was made for a pool claim.
+  Wrong CheckDeletion(const std::string& pool) const;
   // In the end.
   Wrong CheckAll() const;
   // Whether there is anything.
@@ -51,6 +53,7 @@ class IpamPicture {
   bool Taken(const Block& block) const;
   bool IsBaseOf(const Block& block, const std::string& pool) const;
   Wrong CheckChild(const std::string& name, const Json& pool) const;
+  bool Rests(const Block& block) const;
   Wrong CheckReason(const Json& claim) const;
   Wrong CheckClaim(const Json& claim, bool held) const;
   Wrong CheckClaims() const;
