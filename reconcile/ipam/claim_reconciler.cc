@@ -36,8 +36,10 @@ async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
   Claim claim = cached ? *cached : Claim{};
   // A refusal may have been answered after the claim was gone.
   if (!cached) refusals_.Forget(key);
-  const auto settled = co_await Settle(key, owner);
+  const bool changed = cached && HasChanged(claim, owner);
+  const auto settled = co_await Settle(key, changed ? 0 : owner);
   if (!settled || !cached) co_return settled;
+  if (changed && OpenUntil(key, owner)) co_return settled;
   if (claim.id.deleting != 0) {
     // Its block stays held until its Subnet is gone.
     if (const auto ended = co_await End(std::move(claim)); !ended) co_return ended;
@@ -84,6 +86,17 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::BlockOf(Claim
 
 bool ClaimReconciler::BacksOff(const Claim& claim) const {
   return refusals_.Waiting(claim.id, context_.executor.Now()) != nullptr;
+}
+
+// A block is held for what the claim does not ask for any more: its spec was changed before there
+// was a Subnet. It is given back, at once or when it is certain that no Subnet comes of it.
+bool ClaimReconciler::HasChanged(const Claim& claim, Owner owner) {
+  const auto wish = WishOf(claim, owner);
+  if (!wish || context_.space.Fits(claim.PoolKey(), *wish)) return false;
+  const auto attempts = attempts_.find(claim.id.Key());
+  if (attempts != attempts_.end() && attempts->second.contains(owner)) return true;
+  context_.space.Abandon(owner);
+  return false;
 }
 
 // Looks after what was asked for by a claim that is gone: the block is given back once it is

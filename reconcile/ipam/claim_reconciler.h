@@ -59,6 +59,7 @@ class ClaimReconciler {
   async::Task<kube::Result<Given>> Allocate(Claim claim, Owner owner);
   std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) const;
   std::expected<Cidr, Denial> Choose(const Claim& claim, Owner owner);
+  bool HasChanged(const Claim& claim, Owner owner);
   bool TakesBack(const Claim& claim, Owner owner);
   async::Task<kube::Result<Given>> Make(Claim claim, Owner owner, Cidr block);
   async::Task<kube::Result<Given>> MakeAs(Claim claim, Owner owner, Cidr block, std::string name);

@@ -164,6 +164,8 @@ class Space {
   std::expected<void, Denial> Check(const std::string& pool, const Wish& wish) const;
   // The block held for `owner` that no Subnet has come of yet.
   std::optional<Cidr> AssignmentOf(Owner owner) const;
+  // Whether it is what the wish asks for now; true when nothing is held.
+  bool Fits(const std::string& pool, const Wish& wish) const;
   // Gives it back.
   void Abandon(Owner owner);
 

@@ -251,6 +251,15 @@ std::optional<std::string> Space::RestingFor(const std::string& pool, const Wish
   return std::nullopt;
 }
 
+bool Space::Fits(const std::string& pool, const Wish& wish) const {
+  const auto assigned = pending_.find(wish.owner);
+  if (assigned == pending_.end()) return true;
+  const Pending& held = assigned->second;
+  if (held.pool != pool || held.cluster != wish.cluster) return false;
+  if (wish.exact) return held.block == *wish.exact;
+  return !wish.size || held.block.prefix() == *wish.size;
+}
+
 std::optional<Cidr> Space::AssignmentOf(Owner owner) const {
   const auto found = pending_.find(owner);
   return found == pending_.end() ? std::nullopt : std::optional(found->second.block);

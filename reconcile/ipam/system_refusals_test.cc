@@ -22,7 +22,7 @@ class RefusingTransport : public kube::Transport {
     if (create) ++creates;
     if (!create || words.empty()) return inner_.Send(std::move(request), std::move(done));
     return executor_.RunAfter(1ms, [this, done = std::move(done)] {
-      done(std::unexpected(kube::Error{kube::ErrorClass::kTerminal, "Forbidden", words, 403, {}}));
+      done(std::unexpected(kube::Error{error_class, "Forbidden", words, 403, {}}));
     });
   }
   async::Handle Watch(kube::Request request, Stream stream) override {
@@ -30,6 +30,7 @@ class RefusingTransport : public kube::Transport {
   }
 
   std::string words;
+  kube::ErrorClass error_class = kube::ErrorClass::kTerminal;
   int creates = 0;
 
  private:
@@ -54,6 +55,24 @@ class RefusedCreateTest : public SystemTest {
     return static_cast<int>(std::ranges::count(reasons, reason));
   }
 };
+
+TEST_F(RefusedCreateTest, AClaimThatChangesBeforeItHasASubnetGetsWhatItAsksForNow) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/16");
+  Claim("other", "p", 24, "same");
+  refusing.words = "try again later";
+  refusing.error_class = kube::ErrorClass::kRetry;
+  Claim("conflicting", "p", 24);
+  Claim("smaller", "p", 24);
+  Merge("subnetclaims", "conflicting", R"({"spec":{"clusterID":"same"}})");
+  Merge("subnetclaims", "smaller", R"({"spec":{"blockSize":28}})");
+  refusing.words = "";
+  executor_.Advance(2min);
+  EXPECT_EQ(Phase("conflicting"), "Error");
+  EXPECT_EQ(Phase("smaller"), "Bound");
+  EXPECT_THAT(Allocated("smaller"), testing::EndsWith("/28"));
+}
 
 TEST_F(RefusedCreateTest, ARefusedSubnetIsTriedMoreAndMoreSeldom) {
   RefusingTransport refusing(executor_, transport_, "/subnets");
