@@ -225,8 +225,9 @@ void ApiServer::Get(const Exchange& exchange, ResourceStore& store) {
   if (!form) return exchange.Answer(form.error());
   const auto version = kube::ReadVersion(*exchange.target);
   if (!version) return exchange.Answer(kube::NotAVersion(version.error()));
-  if (const auto current = store.version(); version->value_or(0) > current)
-    return exchange.Answer(kube::TooLargeVersion(**version, current));
+  const auto wanted = version->value_or(0);
+  if (const auto current = store.version(); wanted > current)
+    return exchange.Answer(kube::TooLargeVersion(wanted, current));
   const auto object = store.Get(exchange.attributes.ns, exchange.attributes.name);
   if (!object)
     return exchange.Answer(kube::NotFound(kGroup, store.type().plural, exchange.attributes.name));

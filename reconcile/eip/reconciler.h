@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cassert>
 #include <functional>
 #include <map>
 #include <optional>
@@ -116,7 +117,10 @@ class Reconciler {
   async::Task<Next> Rest(Pass* pass, std::string unlike);
   async::Task<Outcome> Fail(Pass* pass, Error error);
 
-  cloud::Vpc& VpcOf(const Pass& pass) { return parts_.vpcs.In(pass.here->account); }
+  cloud::Vpc& VpcOf(const Pass& pass) {
+    assert(pass.here);
+    return parts_.vpcs.In(pass.here->account);
+  }
   Lookout& LookoutOf(const Pass& pass);
   // A call has succeeded: whoever could not reach the cloud tries again.
   void Reached();
