@@ -92,6 +92,7 @@ std::expected<void, std::string> CleanBuiltin(const Call& call, Value& object) {
 std::vector<std::string> ProblemsOf(const std::vector<std::string>& duplicates,
                                     const std::vector<std::string>& unknown) {
   std::vector<std::string> problems;
+  problems.reserve(duplicates.size() + unknown.size());
   for (const std::string& path : duplicates)
     problems.push_back(Format("duplicate field \"{}\"", path));
   for (const std::string& path : unknown) problems.push_back(Format("unknown field \"{}\"", path));

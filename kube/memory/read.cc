@@ -84,8 +84,8 @@ Outcome<ListOptions> ReadListOptions(const Cluster& cluster, const Call& call,
   }
   const auto version = ReadVersion(call.target);
   if (!version) return std::unexpected(NotAListVersion(version.error()));
-  if (version->value_or(0) > cluster.version())
-    return std::unexpected(TooLargeVersion(**version, cluster.version()));
+  if (const auto asked = version->value_or(0); asked > cluster.version())
+    return std::unexpected(TooLargeVersion(asked, cluster.version()));
   if (call.target.Parameter("resourceVersionMatch") == "Exact") options.version = *version;
   return options;
 }
@@ -135,8 +135,8 @@ Outcome<WatchOptions> ReadWatchOptions(const Cluster& cluster, const Call& call)
   const auto version = ReadVersion(call.target);
   if (!version) return std::unexpected(NotAVersion(version.error()));
   if (call.target.Flag("sendInitialEvents")) {
-    if (version->value_or(0) > cluster.version())
-      return std::unexpected(TooLargeVersion(**version, cluster.version()));
+    if (const auto asked = version->value_or(0); asked > cluster.version())
+      return std::unexpected(TooLargeVersion(asked, cluster.version()));
     options.initial_events_end = call.target.Flag("allowWatchBookmarks");
   } else if (version->value_or(0) != 0) {
     options.after = *version;
@@ -186,8 +186,8 @@ void Begin(const Cluster& cluster, Resource& resource, Watch& watch, const Watch
 Response Get(const Cluster& cluster, const Call& call) {
   const auto version = ReadVersion(call.target);
   if (!version) return Answer(NotAVersion(version.error()));
-  if (version->value_or(0) > cluster.version())
-    return Answer(TooLargeVersion(**version, cluster.version()));
+  if (const auto asked = version->value_or(0); asked > cluster.version())
+    return Answer(TooLargeVersion(asked, cluster.version()));
   const ObjectPtr object = call.resource().objects.Find(call.key());
   if (!object) return Answer(NotFoundHere(call));
   return {200, RenderObject(ShapeOf(cluster, call), *object)};

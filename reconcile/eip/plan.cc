@@ -87,7 +87,7 @@ Step DecideRelease(const Object& object, const Sight& sight) {
     return Stuck(
         Format("{} is not in {}, and the status does not say where it is: give Berth the "
                "access key and the region that it was allocated with",
-               id, Describe(*sight.here)));
+               id, Describe(sight.here)));
   }
   if (!sight.eip) return step::Release{};
   if (object.place.account.empty()) return NotePlace{};
@@ -148,8 +148,8 @@ Step DecideUnknownEnd(const Object& object, const Sight& sight) {
   // An attempt that is not there may have been: a backup is restored without status.
   const bool unknown = object.attempt.number == 0 && !sight.searched;
   if (doubtful || unknown) {
-    if (!sight.here) return Locate{};
-    if (auto wait = Misplaced(object, *sight.here)) return *std::move(wait);
+    if (sight.here.account.empty()) return Locate{};
+    if (auto wait = Misplaced(object, sight.here)) return *std::move(wait);
     if (doubtful) return DecideDoubt(object, sight);
     return Find{};
   }
@@ -175,8 +175,8 @@ Step DecideEnd(const Object& object, const Sight& sight) {
     return Finish{"Skipped",
                   Format("{} stays in the cloud: the EIP {} names it too", id, sight.wanted_by)};
   }
-  if (!sight.here) return Locate{};
-  if (auto wait = Misplaced(object, *sight.here)) return *std::move(wait);
+  if (sight.here.account.empty()) return Locate{};
+  if (auto wait = Misplaced(object, sight.here)) return *std::move(wait);
   return DecideRelease(object, sight);
 }
 
@@ -187,7 +187,7 @@ Step DecideImport(const Object& object, const Sight& sight) {
   }
   if (!sight.asked) return Look{};
   if (!sight.eip) {
-    return Wait{"Lost", Format("there is no {} in {}", id, Describe(*sight.here)), !sight.vanished};
+    return Wait{"Lost", Format("there is no {} in {}", id, Describe(sight.here)), !sight.vanished};
   }
   const cloud::Eip& eip = *sight.eip;
   // Its status was lost, not its address.
@@ -221,7 +221,7 @@ Step DecideLost(const Object& object, const Sight& sight) {
   if (object.place.account.empty()) {
     return Wait{"Lost", Format("{} is not in {}, and the status does not say where it was; check "
                                "Berth's access key and region",
-                               id, Describe(*sight.here))};
+                               id, Describe(sight.here))};
   }
   const bool ours = object.origin == Origin::kCreated;
   if (ours && object.on_lost == "reallocate") {
@@ -329,8 +329,8 @@ Step Decide(const Object& object, const Sight& sight) {
   if (!id.empty() && !sight.taken_by.empty()) {
     return Wait{"InvalidConfig", Format("the EIP {} has {} already", sight.taken_by, id)};
   }
-  if (!sight.here) return Locate{};
-  if (auto wait = Misplaced(object, *sight.here)) return *std::move(wait);
+  if (sight.here.account.empty()) return Locate{};
+  if (auto wait = Misplaced(object, sight.here)) return *std::move(wait);
   if (id.empty()) return DecideNew(object, sight);
   if (!object.NamesAddress()) return WriteSpec{};
   if (object.spec.allocation_id != id) {

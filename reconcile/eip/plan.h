@@ -13,8 +13,8 @@ namespace berth::eip {
 // What is known of an object's address besides what its status says.
 struct Sight {
   bool newborn = false;  // the object has never been seen before this pass
-  // Where Berth's access key works; none when that was not asked in this pass.
-  std::optional<cloud::Place> here;
+  // Where Berth's access key works; without an account when that was not asked in this pass.
+  cloud::Place here;
   bool searched = false;          // the cloud was asked for an address with its tag: there is none
   bool asked = false;             // the cloud was asked for its address in this pass
   std::optional<cloud::Eip> eip;  // then: none when it is not to be seen

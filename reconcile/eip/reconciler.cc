@@ -106,7 +106,7 @@ void Reconciler::Perceive(Pass* pass) const {
 }
 
 Lookout& Reconciler::LookoutOf(const Pass& pass) {
-  return lookouts_.try_emplace(pass.here->account, parts_.executor, VpcOf(pass)).first->second;
+  return lookouts_.try_emplace(pass.here.account, parts_.executor, VpcOf(pass)).first->second;
 }
 
 void Reconciler::Reached() {
@@ -159,9 +159,9 @@ async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
                   "removed from bandwidth package " + leave->package);
   }
   if (std::holds_alternative<step::Unassociate>(step)) {
+    const cloud::Eip eip = pass->sight.eip.value_or(cloud::Eip());
     return Change(pass, VpcOf(*pass).UnassociateEip(id),
-                  Format("unassociated from {} {}", pass->sight.eip->instance_type,
-                         pass->sight.eip->instance_id));
+                  Format("unassociated from {} {}", eip.instance_type, eip.instance_id));
   }
   if (std::holds_alternative<step::Release>(step)) return Release(pass);
   if (auto* finish = std::get_if<step::Finish>(&step)) return Finish(pass, std::move(*finish));
@@ -177,8 +177,8 @@ async::Task<Reconciler::Next> Reconciler::Locate(Pass* pass) {
 
 async::Task<Reconciler::Next> Reconciler::NotePlace(Pass* pass) {
   Json facts;
-  facts["region"] = pass->here->region;
-  facts["account"] = pass->here->account;
+  facts["region"] = pass->here.region;
+  facts["account"] = pass->here.account;
   auto written = co_await Tell(pass, Report::Of(pass->object), std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
   co_return std::nullopt;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cassert>
 #include <functional>
 #include <map>
 #include <optional>
@@ -84,7 +83,7 @@ class Reconciler {
     Object object;
     Memory& memory;
     Sight sight = {};
-    std::optional<cloud::Place> here = {};
+    cloud::Place here = {};      // without an account: not known yet
     std::string doing = "Sync";  // what was tried last
     bool newborn = false;        // it had no finalizer when the pass began
     bool tagged = false;
@@ -117,10 +116,7 @@ class Reconciler {
   async::Task<Next> Rest(Pass* pass, std::string unlike);
   async::Task<Outcome> Fail(Pass* pass, Error error);
 
-  cloud::Vpc& VpcOf(const Pass& pass) {
-    assert(pass.here);
-    return parts_.vpcs.In(pass.here->account);
-  }
+  cloud::Vpc& VpcOf(const Pass& pass) { return parts_.vpcs.In(pass.here.account); }
   Lookout& LookoutOf(const Pass& pass);
   // A call has succeeded: whoever could not reach the cloud tries again.
   void Reached();

@@ -24,8 +24,8 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   const bool first = pass->newborn || pass->object.attempt.number > 0;
   Json facts;
   facts["attempt"] = attempt.ToJson();
-  facts["region"] = pass->here->region;
-  facts["account"] = pass->here->account;
+  facts["region"] = pass->here.region;
+  facts["account"] = pass->here.account;
   for (const char* name : {"allocationID", "eipAddress", "status", "origin"}) {
     facts[name] = Json::null();
   }
@@ -81,8 +81,8 @@ async::Task<Reconciler::Next> Reconciler::Allocated(Pass* pass, cloud::Allocated
   }
   // Not written down: asked again, the cloud says the same, and there is nothing to keep.
   pass->memory.unclaimed = eip.allocation_id;
-  pass->memory.unclaimed_in = *pass->here;
-  pass->object.place = *pass->here;
+  pass->memory.unclaimed_in = pass->here;
+  pass->object.place = pass->here;
   pass->object.allocation_id = std::move(eip.allocation_id);
   pass->object.origin = Origin::kCreated;
   pass->sight = {.unclaimed = true};
@@ -136,8 +136,8 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   facts["allocationID"] = id;
   facts["eipAddress"] = address;
   facts["origin"] = origin == Origin::kCreated ? "Created" : "Imported";
-  facts["region"] = pass->here->region;
-  facts["account"] = pass->here->account;
+  facts["region"] = pass->here.region;
+  facts["account"] = pass->here.account;
   if (origin == Origin::kCreated) {
     cloud::Tags given = pass->object.attempt.request.tags;
     given.erase(std::string(kOwnerTag));

@@ -189,10 +189,11 @@ void CheckOtherPools(Verdict& verdict, const Pool& pool, const Cidr& range, cons
     verdict.Invalid(
         kCidrField, pool.cidr,
         Format("overlaps the pool \"{}\", {}; only a parent and its child share addresses",
-               other->pool.id.name, other->indexed->ToString()));
+               other->pool.id.name, other->pool.cidr));
   }
   for (const auto& [block, holder] : space.Strays(pool.id.ns, range)) {
-    const bool outside = !holder->rules || !holder->rules->range.Contains(block);
+    const auto& rules = holder->rules;
+    const bool outside = !rules || !rules->range.Contains(block);
     if (!outside || holder->key == key || IsRelated(space, pool, *holder, above)) continue;
     if (++named > kMostNamed) return;
     verdict.Invalid(kCidrField, pool.cidr,

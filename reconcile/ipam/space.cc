@@ -178,11 +178,13 @@ void Space::Adopt(PoolState& state) {
 
 // The pool was made anew under its name: what is held for it still is.
 void Space::Rename(PoolState& state, const std::string& uid) {
-  PoolState* parent = state.kept ? Mutable(state.kept->parent) : nullptr;
+  if (!state.kept) return;
+  const PoolState::Place& kept = *state.kept;
+  PoolState* parent = Mutable(kept.parent);
   if (!parent) return;
-  const auto hold = parent->space->At(state.kept->block);
+  const auto hold = parent->space->At(kept.block);
   if (hold && hold->use == Use::kChild && hold->owner == Fingerprint(state.pool.id.uid)) {
-    parent->space->Change(state.kept->block, Use::kChild, Fingerprint(uid));
+    parent->space->Change(kept.block, Use::kChild, Fingerprint(uid));
   }
 }
 

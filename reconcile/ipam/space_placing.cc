@@ -203,7 +203,8 @@ void Space::Forget(PoolState& child, const PoolState::Place& place) {
 void Space::Settle(PoolState& child) {
   const bool root = child.pool.parent.empty();
   if (root && child.kept) {
-    const PoolState::Place place = *std::exchange(child.kept, std::nullopt);
+    const PoolState::Place place = *child.kept;
+    child.kept.reset();
     Forget(child, place);
   }
   const bool placed = root || PlaceInParent(child);
