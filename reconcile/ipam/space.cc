@@ -2,6 +2,7 @@
 #include "reconcile/ipam/space.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -76,7 +77,6 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   pending_.clear();
   reserving_.clear();
   reservations_ = 0;
-  bindings_.reserve(subnets.size());
   std::vector<PoolState*> by_age;
   for (const Pool* pool : pools) {
     PoolState& state = pools_[pool->id.Key()];
@@ -330,29 +330,26 @@ void Space::PutSubnet(const Subnet& subnet) {
 }
 
 void Space::Bind(const std::string& pool, std::string_view cluster, const Binding& binding) {
-  Unbind(pool, cluster, binding.subnet, binding.claim);  // left from a pool of the same name
-  bindings_.emplace(ClusterKey(pool, cluster), binding);
-  if (binding.claim != 0)
-    cluster_of_claim_.insert_or_assign(ClaimKey(pool, binding.claim), ClusterKey(pool, cluster));
+  const std::uint64_t key = ClusterKey(pool, cluster);
+  bindings_.insert_or_assign({key, binding.claim, binding.subnet}, binding);
+  if (binding.claim != 0) cluster_of_claim_.insert_or_assign(ClaimKey(pool, binding.claim), key);
 }
 
-std::pair<Space::Bindings::iterator, Space::Bindings::iterator> Space::BindingsOf(
-    const std::string& pool, std::string_view cluster) {
-  return bindings_.equal_range(ClusterKey(pool, cluster));
+Space::BindingRange Space::BindingsOf(std::uint64_t cluster_key) const {
+  constexpr Owner kLast = std::numeric_limits<Owner>::max();
+  return {bindings_.lower_bound({cluster_key, 0, 0}),
+          bindings_.upper_bound({cluster_key, kLast, kLast})};
+}
+
+Space::BindingRange Space::BindingsOf(std::uint64_t cluster_key, Owner claim) const {
+  return {bindings_.lower_bound({cluster_key, claim, 0}),
+          bindings_.upper_bound({cluster_key, claim, std::numeric_limits<Owner>::max()})};
 }
 
 void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim) {
-  const auto [begin, end] = BindingsOf(pool, cluster);
-  for (auto entry = begin; entry != end; ++entry) {
-    if (entry->second.subnet == subnet && entry->second.claim == claim) {
-      bindings_.erase(entry);
-      break;
-    }
-  }
+  bindings_.erase({ClusterKey(pool, cluster), claim, subnet});
   const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
-  if (known == cluster_of_claim_.end()) return;
-  const auto [first, last] = bindings_.equal_range(known->second);
-  if (std::none_of(first, last, [&](const auto& entry) { return entry.second.claim == claim; }))
+  if (known != cluster_of_claim_.end() && BindingsOf(known->second, claim).empty())
     cluster_of_claim_.erase(known);
 }
 
@@ -367,18 +364,17 @@ const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view
   // The claim's own, whatever clusterID it had when it got it.
   if (const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
       known != cluster_of_claim_.end()) {
-    const auto [begin, end] = bindings_.equal_range(known->second);
-    for (auto entry = begin; entry != end; ++entry) {
-      if (entry->second.claim == claim && holds(entry->second)) return &entry->second;
+    for (const auto& [key, binding] : BindingsOf(known->second, claim)) {
+      if (holds(binding)) return &binding;
     }
   }
-  const auto [begin, end] = bindings_.equal_range(ClusterKey(pool, cluster));
-  const Binding* other = nullptr;
-  for (auto entry = begin; entry != end; ++entry) {
-    const Binding& binding = entry->second;
-    if (holds(binding) && (!other || other->resting)) other = &binding;
+  const Binding* resting = nullptr;
+  for (const auto& [key, binding] : BindingsOf(ClusterKey(pool, cluster))) {
+    if (!holds(binding)) continue;
+    if (!binding.resting) return &binding;
+    if (!resting) resting = &binding;
   }
-  return other;
+  return resting;
 }
 
 void Space::RebindSubnet(const Subnet& before, const Subnet& now) {

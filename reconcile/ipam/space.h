@@ -4,9 +4,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -155,6 +157,7 @@ class Space {
     Cidr block;
     bool resting = false;  // see Rest: the cluster has given it back
   };
+  // O(log n), and the blocks of the cluster that rest.
   const Binding* BindingOf(const std::string& pool, std::string_view cluster, Owner claim) const;
 
   // Holds a block for who will make a Subnet of it: it stays held until that Subnet is seen or
@@ -201,9 +204,11 @@ class Space {
   PoolState* ParentOf(const PoolState& state);
   Neighbourhood& Around(const PoolState& state) { return neighbourhoods_[state.pool.id.ns]; }
 
-  using Bindings = std::unordered_multimap<std::uint64_t, Binding>;
-  std::pair<Bindings::iterator, Bindings::iterator> BindingsOf(const std::string& pool,
-                                                               std::string_view cluster);
+  // By ClusterKey, claim and Subnet: one cluster may have thousands of blocks.
+  using Bindings = std::map<std::tuple<std::uint64_t, Owner, Owner>, Binding>;
+  using BindingRange = std::ranges::subrange<Bindings::const_iterator>;
+  BindingRange BindingsOf(std::uint64_t cluster_key) const;
+  BindingRange BindingsOf(std::uint64_t cluster_key, Owner claim) const;
   static std::uint64_t ClaimKey(const std::string& pool, Owner claim);
   static std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster);
 
@@ -280,7 +285,7 @@ class Space {
   std::map<std::string, Neighbourhood, std::less<>> neighbourhoods_;  // by namespace
   std::map<std::string, std::set<std::string>> orphans_;  // by a parent that does not exist
   std::map<std::string, std::map<std::string, Subnet>> homeless_;  // by pool: it does not exist
-  Bindings bindings_;                                              // by pool and cluster
+  Bindings bindings_;
   // By pool and claim: the cluster that the claim's binding is of, which may not be its present
   // one.
   std::unordered_map<std::uint64_t, std::uint64_t> cluster_of_claim_;

@@ -226,10 +226,9 @@ void Space::Rest(const Subnet& subnet) {
   if (!state || !subnet.cidr) return;
   if (PlacementOf(subnet).phase != SubnetPhase::kAllocated) return;
   if (!state->resting.emplace(subnet.id.Key(), *subnet.cidr).second) return;
-  const auto [begin, end] = BindingsOf(pool, subnet.cluster);
-  for (auto entry = begin; entry != end; ++entry) {
-    if (entry->second.subnet == owner) entry->second.resting = true;
-  }
+  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
+  const auto binding = bindings_.find({ClusterKey(pool, subnet.cluster), claim, owner});
+  if (binding != bindings_.end()) binding->second.resting = true;
   Changed(pool, *state);
   callbacks_.on_room(pool);  // somebody may have waited for the clusterID
 }
@@ -239,9 +238,7 @@ std::optional<std::string> Space::RestingFor(const std::string& pool, const Wish
   if (!state || !state->rules || state->resting.empty()) return std::nullopt;
   const auto exact = ExactOf(*state, wish);
   const int size = exact ? exact->prefix() : wish.size.value_or(state->rules->default_block);
-  const auto [begin, end] = BindingsOf(pool, wish.cluster);
-  for (auto entry = begin; entry != end; ++entry) {
-    const Binding& binding = entry->second;
+  for (const auto& [key, binding] : BindingsOf(ClusterKey(pool, wish.cluster))) {
     const bool fits = exact ? binding.block.Overlaps(*exact) : binding.block.prefix() <= size;
     if (!binding.resting || !fits) continue;
     for (const auto& [subnet, block] : state->resting) {

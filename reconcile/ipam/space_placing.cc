@@ -35,8 +35,7 @@ bool Space::Yields(const Hold& hold) const {
 bool Space::GivenTo(const Pool& child, const std::string& parent, const Hold& hold) const {
   if (child.owner_uid.empty()) return false;
   return std::ranges::any_of(std::array{&child.id.name, &child.owner_uid}, [&](const auto* name) {
-    const auto [begin, end] = bindings_.equal_range(ClusterKey(parent, *name));
-    return std::any_of(begin, end, [&](const auto& entry) {
+    return std::ranges::any_of(BindingsOf(ClusterKey(parent, *name)), [&](const auto& entry) {
       const Binding& binding = entry.second;
       return binding.block == hold.block &&
              hold.owner == (binding.subnet != 0 ? binding.subnet : binding.claim);
