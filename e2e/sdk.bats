@@ -44,9 +44,16 @@ refuses() { sdk "$2" "$3" && expect_json .Code "$1"; }
 described() { does DescribeEipAddresses "$1" && expect_json "[.EipAddresses.EipAddress[]?] | $2" "$3"; }
 value() { jq -r "$1" <<<"$output"; }
 
+# The program ends with its input. bash forgets SDK_PID when it has ended, not its status.
+end_sdk() {
+  eval "exec ${SDK[1]}>&-"
+  wait "$sdk_process"
+}
+
 # life COMMAND...: an EIP's, called with the SDK of that program.
 life() {
   coproc SDK { "$@" 3>&-; }
+  sdk_process=$SDK_PID
   local batch=life-$RANDOM$RANDOM id address package
 
   # One token, one address. What must be encoded for the signature is.
@@ -116,8 +123,7 @@ life() {
   refuses Forbidden.ChargeTypeIsPrepaid ReleaseEipAddress "{\"AllocationId\": \"$id\"}"
   in_cloud "/eips/$id" -X DELETE
 
-  eval "exec ${SDK[1]}>&-"
-  wait "$SDK_PID"
+  end_sdk
 }
 
 @test "alibaba-cloud-sdk-go, which signs with V1" {
@@ -148,7 +154,7 @@ life() {
 @test "another key is refused" {
   programs go
   coproc SDK { SDK_KEY_SECRET=guessed "$programs/classic" 3>&-; }
+  sdk_process=$SDK_PID
   refuses SignatureDoesNotMatch DescribeEipAddresses '{}'
-  eval "exec ${SDK[1]}>&-"
-  wait "$SDK_PID"
+  end_sdk
 }

@@ -36,7 +36,9 @@ drop_finalizers() {
   for kind in "${kinds[@]}"; do
     kubectl get "$kind" -A -o json | jq -r '.items[] | select(.metadata.finalizers // [] | any(. == "ipam.plexaubnet.io/finalizer")) | "\(.metadata.namespace) \(.metadata.name)"' |
       while read -r namespace name; do
-        kubectl patch "$kind" "$name" -n "$namespace" --type=json -p '[{"op": "remove", "path": "/metadata/finalizers"}]'
+        # An object of a namespace that is being deleted may go meanwhile.
+        kubectl patch "$kind" "$name" -n "$namespace" --type=json -p '[{"op": "remove", "path": "/metadata/finalizers"}]' ||
+          [ -z "$(kubectl get "$kind" "$name" -n "$namespace" --ignore-not-found -o name)" ]
       done
   done
 }
