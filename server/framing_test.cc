@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"BlankAfterChunkSize", kChunked + "2 \r\nhi\r\n0\r\n\r\n", 400},
         BadCase{"BareNewlineInExtension", kChunked + "2;a\nb\r\nhi\r\n0\r\n\r\n", 400},
         BadCase{"BareReturnInExtension", kChunked + "2;a\rb\r\nhi\r\n0\r\n\r\n", 400},
-        BadCase{"NulInExtension", kChunked + std::string("2;a\0b\r\nhi\r\n0\r\n\r\n", 18), 400},
+        BadCase{"NulInExtension", kChunked + std::string("2;a\0b\r\nhi\r\n0\r\n\r\n", 16), 400},
         BadCase{"Trailer", kChunked + "0\r\nX: y\r\n\r\n", 400},
         BadCase{"LongChunkLine", kChunked + "2;" + std::string(400, 'x'), 400},
         BadCase{
