@@ -44,7 +44,7 @@ constexpr std::array kTable = {
 
     Row{"InvalidOperation.InvalidEniState", ErrorClass::kConflict},
 
-    // Of what is asked for. Only codes that time cannot cure are here.
+    // Refusals of the request itself. A code belongs here only if a retry cannot succeed.
     Row{"Forbidden.ChargeTypeIsPrepaid", ErrorClass::kTerminal},
     Row{"InvalidOperation.DeletionProtection", ErrorClass::kTerminal},
     Row{"OperationUnsupported.ServiceManaged", ErrorClass::kTerminal},

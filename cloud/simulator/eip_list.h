@@ -8,7 +8,7 @@
 #include "cloud/simulator/product.h"
 #include "json/json.h"
 
-// What the calls that list EIPs have in common.
+// Filters, pages and members of the calls that list EIPs.
 namespace berth::cloud::simulator {
 
 // The visible EIPs that match every filter given; of these IDs and addresses, where any are named.

@@ -3,7 +3,7 @@
 #include "cloud/simulator/product.h"
 #include "cloud/vpc.h"
 
-// What several calls say of an EIP that is not in a state for them.
+// Refusals of calls that the state of an EIP does not allow.
 namespace berth::cloud::simulator {
 
 inline std::unexpected<Refusal> WrongStatus() {

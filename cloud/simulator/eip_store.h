@@ -59,7 +59,7 @@ struct BandwidthPackage {
 // O(log n) for one EIP.
 class EipStore {
  public:
-  // What ends by itself.
+  // States of an EIP that pass with time.
   enum class Phase { kInvisible, kStatus, kPackage };
 
   EipStore(Ids& ids, std::size_t ledger_size) : ids_(ids), ledger_size_(ledger_size) {}

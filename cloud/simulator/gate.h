@@ -32,7 +32,7 @@ struct Key {
   std::optional<async::WallTime> expires;
 };
 
-// Who has signed a request.
+// The owner of the access key that signed a request.
 struct Caller {
   std::string name;
   std::string account;

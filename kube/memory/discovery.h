@@ -26,7 +26,7 @@ Value Groups(const Registry& registry, const AggregatedGroups& aggregated);  // 
 Value Group(const Registry& registry, const AggregatedGroups& aggregated, std::string_view group);
 Value Resources(const Registry& registry, std::string_view group, std::string_view version);
 
-// What can be done with a resource, in kube-apiserver's order.
+// The verbs of a resource, in kube-apiserver's order.
 std::vector<std::string> VerbsOf(const Resource& resource);
 // The versions of every group, those to prefer first.
 std::map<std::string, std::vector<std::string>> ServedVersions(const Registry& registry,

@@ -29,7 +29,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-// What stands before the separator, which is taken off with it.
+// Removes the text up to the separator, and the separator, from `rest`; returns the text.
 std::string_view Take(std::string_view& rest, char separator) {
   const std::size_t end = std::min(rest.find(separator), rest.size());
   const std::string_view part = rest.substr(0, end);

@@ -6,7 +6,7 @@
 
 namespace berth::kube::memory {
 
-// What a client is told about a request that was carried out, or not. Each text counts once.
+// The Warning headers of an answer. Each text counts once.
 class Warnings {
  public:
   // Ignored: "", what was said before, text with control characters, whatever is over kMost.

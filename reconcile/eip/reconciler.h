@@ -126,7 +126,7 @@ class Reconciler {
   async::Task<Result<void>> Patch(Pass* pass, Json patch, std::string subresource);
   void Record(const Pass& pass, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);
-  // What a refusal depends on besides time.
+  // The spec and annotations that a refusal was decided by: another basis is tried at once.
   static std::string BasisOf(const Object& object);
   // Why an object is not ready after a failure.
   static std::string ReasonFor(const Object& object, const Error& error);

@@ -29,7 +29,7 @@ async::Task<Reconciler::Next> Reconciler::Release(Pass* pass) {
 
 async::Task<Reconciler::Next> Reconciler::Finish(Pass* pass, step::Finish how) {
   pass->doing = "Release";
-  // Who is not kept by others is gone with the next write, and nobody would see it.
+  // Without another finalizer the object is gone with the next write, and its status with it.
   if (!pass->object.id.other_finalizers.empty()) {
     auto told = co_await Tell(pass, {.synced = true, .reason = "Deleted", .message = how.message});
     if (!told) co_return std::unexpected(std::move(told.error()));
