@@ -14,15 +14,16 @@ using namespace std::chrono_literals;
 
 constexpr double kMostMib = 200;
 constexpr double kMostMibAfterwards = 100;
+// A sanitizer takes memory of its own: with one, the clients are endured and nothing is measured.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMeasuresMemory = false;
+#else
+constexpr bool kMeasuresMemory = true;
+#endif
 
 class Pressure : public ServeTest {
  protected:
-  void SetUp() override {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer takes memory of its own";
-#endif
-    Start();
-  }
+  void SetUp() override { Start(); }
 
   // A line of /proc/PID/status: VmHWM, the most that was resident so far, or VmRSS.
   double Mib(const std::string& field) const {
@@ -48,6 +49,7 @@ class Pressure : public ServeTest {
       EXPECT_EQ(Code(Webhook().Exchange(request)), 200);
     } while (left > 0);
     for (auto& thread : threads) thread.join();
+    if (!kMeasuresMemory) return;
     EXPECT_LT(Mib("VmHWM"), kMostMib);
     EXPECT_TRUE(WaitUntil([&] { return Mib("VmRSS") < kMostMibAfterwards; })) << Mib("VmRSS");
   }
