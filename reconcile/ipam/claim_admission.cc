@@ -183,8 +183,6 @@ Verdict JudgeSubnet(const SubnetProposal& now, const SubnetProposal* before,
   Verdict verdict = CheckSubnet(now, known);
   if (!before) return verdict;
   verdict.Ratchet(CheckSubnet(*before, known));
-  verdict.Immutable(kPoolField, before->subnet.pool, now.subnet.pool);
-  verdict.Immutable(kCidrField, before->cidr, now.cidr);
   return verdict;
 }
 

@@ -269,17 +269,6 @@ TEST_F(SubnetAdmission, IsNotInItsOwnWay) {
               IsEmpty());
 }
 
-TEST_F(SubnetAdmission, PoolAndBlockNeverChange) {
-  AddSubnet(Block("s", "10.0.0.0/24"));
-  EXPECT_THAT(Faults(Update(Block("s", "10.0.0.0/24"), Block("s", "10.0.1.0/24"))),
-              ElementsAre("spec.cidr: Invalid value: \"10.0.1.0/24\": field is immutable; it is "
-                          "\"10.0.0.0/24\""));
-  AddPool({"other", Range("10.1.0.0/16")});
-  EXPECT_THAT(Faults(Update(Block("s", "10.0.0.0/24"),
-                            {"s", R"("poolRef":"other","clusterID":"c",)" + Range("10.0.0.0/24")})),
-              testing::Contains(StartsWith("spec.poolRef: Invalid value: \"other\": field is")));
-}
-
 TEST_F(SubnetAdmission, ThePoolMayComeLater) {
   const Verdict verdict =
       Create({"s", R"("poolRef":"later","clusterID":"c",)" + Range("10.0.0.0/24")});

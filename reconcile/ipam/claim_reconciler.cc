@@ -14,6 +14,9 @@ namespace {
 // The name of a block's Subnet is another Subnet's.
 constexpr std::string_view kNameTaken = "NameTaken";
 
+constexpr std::string_view kNotAsSpec =
+    "; spec asks for another block since: recreate the claim to get one";
+
 kube::Error Denied(const Denial& denial) {
   return {kube::ErrorClass::kTerminal, denial.reason, denial.message, 0, {}};
 }
@@ -26,6 +29,18 @@ std::string_view EventReason(const std::string& reason) {
     return "AllocationConflict";
   }
   return reason;
+}
+
+// The block that the claim's status names.
+std::optional<Cidr> ToldBlock(const Claim& claim) {
+  const auto block = Cidr::Parse(claim.allocated);
+  return block ? std::optional(*block) : std::nullopt;
+}
+
+// False for a block that the claim got before its spec was changed.
+bool MatchesSpec(const Claim& claim, const Cidr& block) {
+  if (claim.block_size && *claim.block_size != block.prefix()) return false;
+  return claim.requested.empty() || Cidr::Parse(claim.requested) == block;
 }
 
 }  // namespace
@@ -70,7 +85,8 @@ async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
 
 async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::BlockOf(Claim claim,
                                                                            Owner owner) {
-  const auto* binding = context_.space.BindingOf(claim.PoolKey(), claim.cluster, owner);
+  const auto* binding =
+      context_.space.BindingOf(claim.PoolKey(), claim.cluster, owner, ToldBlock(claim));
   if (binding && binding->claim == owner && binding->subnet != 0) {
     const Subnet* subnet =
         context_.caches.SubnetAt(claim.PoolKey(), binding->block, binding->subnet);
@@ -159,8 +175,8 @@ std::expected<Wish, Denial> ClaimReconciler::WishOf(const Claim& claim, Owner ow
     }
     wish.exact = *requested;
   }
-  // It was promised this block, and the Subnet is gone: this one or none.
-  if (const auto promised = Cidr::Parse(claim.allocated)) wish.exact = *promised;
+  // The claim was told of this block, and its Subnet is gone: the block is made again or none is.
+  if (const auto told = ToldBlock(claim); told && MatchesSpec(claim, *told)) wish.exact = told;
   return wish;
 }
 
@@ -168,7 +184,7 @@ std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner ow
   const auto wish = WishOf(claim, owner);
   if (!wish) return std::unexpected(wish.error());
   const std::string pool = claim.PoolKey();
-  if (!claim.allocated.empty()) {
+  if (const auto told = ToldBlock(claim); told && wish->exact == told) {
     auto again = context_.space.Assign(pool, *wish);
     if (!again && again.error().reason == "RequestedCIDRTaken") {
       again.error() = {"AllocationLost",
@@ -406,7 +422,8 @@ void ClaimReconciler::Take(std::string_view body) {
 async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Given given) {
   const bool news = !claim.Bound();
   const std::string block = given.block.ToString();
-  const std::string message = Format("{} is allocated, as Subnet {}", block, given.subnet);
+  const std::string message = Format("{} is allocated, as Subnet {}{}", block, given.subnet,
+                                     MatchesSpec(claim, given.block) ? "" : kNotAsSpec);
   auto written = co_await Write(
       &claim, {.phase = "Bound", .reason = "Bound", .message = message, .ready = true}, block);
   if (!written) co_return written;
@@ -421,9 +438,10 @@ async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Given given) {
 async::Task<Step> ClaimReconciler::ReportError(Claim claim, std::string reason,
                                                std::string message) {
   const bool news = claim.phase != "Error" || claim.message != message;
+  const auto told = ToldBlock(claim);
+  const std::string allocated = told && MatchesSpec(claim, *told) ? claim.allocated : "";
   auto written = co_await Write(
-      &claim, {.phase = "Error", .reason = reason, .message = message, .ready = false},
-      claim.allocated);
+      &claim, {.phase = "Error", .reason = reason, .message = message, .ready = false}, allocated);
   if (written && news) {
     context_.events.Record(claim.id.Reference(kClaims), kube::EventType::kWarning,
                            EventReason(reason), "Allocate", message);

@@ -43,6 +43,9 @@ Caches::Caches(async::Executor& executor, kube::Transport& transport)
       })),
       pool_claims_by_parent(pool_claims.AddIndex([](const PoolClaim& claim) {
         return std::vector{KeyBeside(claim.id.ns + "/", claim.parent)};
+      })),
+      pool_claims_by_child(pool_claims.AddIndex([](const PoolClaim& claim) {
+        return std::vector{claim.id.uid, KeyBeside(claim.id.ns + "/", claim.bound_pool)};
       })) {}
 
 void Caches::Start() {
@@ -104,21 +107,25 @@ std::optional<Json> WithReady(const std::string& conditions, const Report& repor
   return list;
 }
 
-Json ObjectFor(const kube::Resource& resource, const std::string& name,
-               const kube::Resource& owner_kind, const Identity& owner) {
+Json OwnerReference(const kube::Resource& owner_kind, const Identity& owner) {
   Json reference;
   reference["apiVersion"] = kApiVersion;
   reference["kind"] = owner_kind.kind;
   reference["name"] = owner.name;
   reference["uid"] = owner.uid;
   reference["controller"] = true;
+  return reference;
+}
+
+Json ObjectFor(const kube::Resource& resource, const std::string& name,
+               const kube::Resource& owner_kind, const Identity& owner) {
   Json metadata;
   metadata["name"] = name;
   metadata["namespace"] = owner.ns;
   metadata["labels"] = Json::Object();
   metadata["labels"][kMadeByLabel] = "true";
   metadata["ownerReferences"] = Json::Array();
-  metadata["ownerReferences"].push_back(std::move(reference));
+  metadata["ownerReferences"].push_back(OwnerReference(owner_kind, owner));
   Json object;
   object["apiVersion"] = kApiVersion;
   object["kind"] = resource.kind;

@@ -61,6 +61,7 @@ struct Caches {
   std::size_t claims_by_owner;         // the same
   std::size_t unbound_claims_by_pool;  // those that wait for something
   std::size_t pool_claims_by_parent;
+  std::size_t pool_claims_by_child;  // their uid, and "ns/pool" of the pool in their status
 };
 
 // Whether a Subnet is being deleted and its claim is, too, or gone: see Space::Rest.
@@ -88,6 +89,8 @@ struct Report {
 // The conditions with Ready as the report has it; none when nothing is new.
 std::optional<Json> WithReady(const std::string& conditions, const Report& report,
                               std::int64_t generation, async::WallTime now);
+
+Json OwnerReference(const kube::Resource& owner_kind, const Identity& owner);
 
 // An object that is made for another one, its owner, and goes when that is gone.
 Json ObjectFor(const kube::Resource& resource, const std::string& name,

@@ -46,6 +46,7 @@ void CheckSizes(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& r
 }
 
 void CheckExclusions(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& range) {
+  std::size_t count = pool.pre_allocations.size();
   for (std::size_t i = 0; i < pool.excluded.size(); ++i) {
     const std::string field = Format("spec.excludedRanges[{}]", i);
     const auto blocks = ParseRange(pool.excluded[i]);
@@ -54,7 +55,13 @@ void CheckExclusions(Verdict& verdict, const Pool& pool, const std::optional<Cid
     } else if (range && !blocks->empty() && blocks->front().family() != range->family()) {
       verdict.Invalid(field, pool.excluded[i], "not of the pool's address family");
     }
+    count += blocks ? blocks->size() : 0;
   }
+  if (count > kMaxExcludedBlocks)
+    verdict.Invalid("spec.excludedRanges", Format("{} ranges", pool.excluded.size()),
+                    Format("with spec.preAllocations they come to {} blocks, at most {} are "
+                           "allowed; use ranges that begin and end at the borders of blocks",
+                           count, kMaxExcludedBlocks));
 }
 
 void CheckPreAllocations(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& range) {

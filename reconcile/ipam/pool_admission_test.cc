@@ -1,3 +1,4 @@
+#include "log/format.h"
 #include "reconcile/ipam/admission_fixture_test.h"
 
 namespace berth::ipam::test {
@@ -83,6 +84,20 @@ TEST_F(PoolAdmission, SaysAllThatIsWrongAtOnce) {
               ElementsAre(StartsWith("spec.cidr: "), StartsWith("spec.minBlockSize: "),
                           StartsWith("spec.strategy: "), StartsWith("spec.excludedRanges[0]: "),
                           StartsWith("spec.preAllocations[c]: ")));
+}
+
+TEST_F(PoolAdmission, CountsTheBlocksThatExclusionsComeTo) {
+  const auto excluding = [](int ranges) {
+    std::string texts;
+    // Each comes to 30 blocks: it begins and ends beside a border.
+    for (int i = 0; i < ranges; ++i)
+      texts += Format(R"({}"10.{}.0.1-10.{}.255.254")", i == 0 ? "" : ",", i, i);
+    return Format(R"("cidr":"10.0.0.0/8","excludedRanges":[{}])", texts);
+  };
+  EXPECT_THAT(Faults(Create({"pool", excluding(136)})), IsEmpty());
+  EXPECT_THAT(Faults(Create({"pool", excluding(137)})),
+              ElementsAre(AllOf(StartsWith("spec.excludedRanges: "),
+                                HasSubstr("come to 4110 blocks, at most 4096 are allowed"))));
 }
 
 TEST_F(PoolAdmission, Flaw12PoolsOfANamespaceDoNotOverlap) {

@@ -161,7 +161,9 @@ async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
   const Pool* child = ChildOf(claim);
   // The claim's word is not enough: its Subnet may be gone, and the block somebody else's.
   const Owner owner = Fingerprint(block.id.uid);
-  const auto* held = context_.space.BindingOf(block.PoolKey(), block.cluster, owner);
+  const auto told = Cidr::Parse(block.allocated);
+  const auto* held = context_.space.BindingOf(block.PoolKey(), block.cluster, owner,
+                                              told ? std::optional(*told) : std::nullopt);
   if (!child && (!held || held->claim != owner || held->subnet == 0 ||
                  held->block.ToString() != block.allocated)) {
     std::string message = Format("the Subnet of SubnetClaim {} is not there", block.id.name);
@@ -175,6 +177,9 @@ async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
     if (auto made = co_await MakeChild(claim, std::move(block)); !made) {
       co_return co_await Refused(std::move(claim), made.error());
     }
+  }
+  if (auto adopted = co_await AdoptChild(claim); !adopted) {
+    co_return std::unexpected(adopted.error());
   }
   refusals_.Forget(claim.id.Key());
   co_return co_await Tell(
@@ -280,6 +285,27 @@ async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, Claim block) {
   const auto pool = kube::Decode<Pool>(*made);
   if (!pool) co_return std::unexpected(pool.error());
   if (!IsFor(*pool, claim)) co_return std::unexpected(ForeignObject("SubnetPool", name));
+  co_return Step();
+}
+
+// Writes the owner reference that a child pool has lost. Its block must be the claim's: a status
+// that names somebody's pool does not make the pool the claim's. A claim that is being deleted does
+// not adopt: its child was orphaned on purpose.
+async::Task<Step> PoolClaimReconciler::AdoptChild(PoolClaim claim) {
+  const Pool* child = ChildOf(claim);
+  const Claim* block = BlockClaimOf(claim);
+  if (!child || IsFor(*child, claim) || child->id.deleting != 0) co_return Step();
+  if (!block || block->allocated != child->cidr) co_return Step();
+  const Identity id = child->id;
+  const auto read = co_await context_.api.Get(kPools, id.ns, id.name);
+  if (!read) co_return std::unexpected(read.error());
+  Json patch = PatchOf(id);  // refused when the pool is another one, or has changed
+  Json& owners = patch["metadata"]["ownerReferences"];
+  owners = Json::parse(*read)["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
+  owners.push_back(OwnerReference(kPoolClaims, claim.id));
+  const auto written = co_await context_.api.Patch(kPools, id.ns, id.name, kube::PatchType::kMerge,
+                                                   patch.to_string());
+  if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());
   co_return Step();
 }
 

@@ -36,6 +36,7 @@ class PoolClaimReconciler {
   async::Task<Outcome> Refused(PoolClaim claim, kube::Error error);
   async::Task<kube::Result<Claim>> BlockClaim(PoolClaim claim);
   async::Task<Step> MakeChild(PoolClaim claim, Claim block);
+  async::Task<Step> AdoptChild(PoolClaim claim);
   async::Task<Outcome> End(PoolClaim claim);
   async::Task<kube::Result<bool>> ChildrenGone(PoolClaim claim);
   async::Task<kube::Result<bool>> BlocksGone(PoolClaim claim);

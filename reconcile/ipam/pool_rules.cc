@@ -8,8 +8,6 @@
 namespace berth::ipam {
 namespace {
 
-constexpr std::size_t kMostExcluded = 4096;  // blocks that exclusions come to
-
 // The largest aligned blocks that a range of addresses consists of.
 std::vector<Cidr> Cover(Family family, Address first, Address last) {
   std::vector<Cidr> blocks;
@@ -52,8 +50,9 @@ std::expected<void, std::string> AddExclusions(const Pool& pool, PoolRules& rule
       }
     }
     rules.excluded.insert(rules.excluded.end(), blocks->begin(), blocks->end());
-    if (rules.excluded.size() > kMostExcluded) {
-      return std::unexpected(Field(field, "too many ranges"));
+    if (rules.excluded.size() > kMaxExcludedBlocks) {
+      return std::unexpected(
+          Field(field, Format("the ranges come to more than {} blocks", kMaxExcludedBlocks)));
     }
     return {};
   };

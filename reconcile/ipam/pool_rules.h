@@ -11,6 +11,9 @@
 
 namespace berth::ipam {
 
+// Exclusions and pre-allocations of a pool may come to so many blocks.
+inline constexpr std::size_t kMaxExcludedBlocks = 4096;
+
 // A pool's spec as rules, or what is wrong with it: "spec.field: why".
 std::expected<PoolRules, std::string> RulesOf(const Pool& pool);
 // "10.0.0.0/24" or "10.0.0.5-10.0.0.9" as blocks of the family.

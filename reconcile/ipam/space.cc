@@ -172,7 +172,9 @@ void Space::Part(PoolState& state) {
 
 // What was there before the pool, and waited for it.
 void Space::Adopt(PoolState& state) {
-  if (auto waiting = homeless_.extract(state.key)) state.unplaced = std::move(waiting.mapped());
+  if (auto waiting = homeless_.extract(state.key)) {
+    for (const auto& [key, subnet] : waiting.mapped()) AddUnplaced(state, subnet);
+  }
   if (auto children = orphans_.extract(state.key)) state.children = std::move(children.mapped());
 }
 
@@ -196,7 +198,8 @@ void Space::PutPool(const Pool& pool) {
   if (auto rules = RulesOf(pool)) after = std::move(*rules);
   const bool ruled = fresh || state.rules != after || state.pool.cidr != pool.cidr;
   const bool moved = fresh || state.pool.parent != pool.parent;
-  const bool reborn = !fresh && state.pool.id.uid != pool.id.uid;
+  const bool reborn =
+      !fresh && (state.pool.id.uid != pool.id.uid || state.pool.owner_uid != pool.owner_uid);
   const bool kept_for_others = state.pool.pre_allocations != pool.pre_allocations;
   const bool news = ruled || moved || reborn || kept_for_others ||
                     state.pool.id.generation != pool.id.generation ||
@@ -218,7 +221,7 @@ void Space::PutPool(const Pool& pool) {
   Index(state);
   if (reranged) Fit(state);
   if (reranged || moved || reborn) Settle(state);
-  if (ruled) PlaceWaiting(state, false);
+  if (ruled) PlaceWaiting(state, Waiting::kAll);
   if (reranged || moved || reborn) {
     if (moved) {
       Relate(state);
@@ -240,7 +243,7 @@ void Space::PutPool(const Pool& pool) {
 void Space::Fit(PoolState& state) {
   HoldForeignAnew(state);
   HoldAllAbroad(state);
-  PlaceWaiting(state, true);
+  PlaceWaiting(state, Waiting::kPromised);
   for (const std::string& child : std::set(state.children)) Settle(*Mutable(child));
 }
 
@@ -268,6 +271,7 @@ void Space::RemovePool(const std::string& key) {
   // Its Subnets are still there, and wait for a pool of the name. What a Subnet was stays known to
   // the caller's cache; here only those that held no block are.
   if (!state.unplaced.empty()) homeless_[key] = state.unplaced;
+  while (!state.unplaced.empty()) EraseUnplaced(state, std::string(state.unplaced.begin()->first));
   if (!state.children.empty()) orphans_[key] = state.children;
   for (const std::string& child : state.children) {
     Settle(*Mutable(child));
@@ -280,9 +284,7 @@ void Space::RemovePool(const std::string& key) {
       Reconsider(*entry.value);
     }
   }
-  if (Around(state).ranges.empty() && Around(state).abroad.empty()) {
-    neighbourhoods_.erase(state.pool.id.ns);
-  }
+  if (Around(state).empty()) neighbourhoods_.erase(state.pool.id.ns);
   callbacks_.on_figures(key);
   callbacks_.on_room(key);
 }
@@ -296,9 +298,9 @@ void Space::Took(PoolState& state, const Cidr& block) {
 void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) {
   WithdrawAll(state, block);
   HoldForeign(state, block);
-  PlaceWaiting(state, true);
+  PlaceWaiting(state, Waiting::kPromised, block);
   SettleChildren(state, block);
-  PlaceWaiting(state, false);
+  PlaceWaiting(state, Waiting::kAll, block);
   CountBlocks(state);
   Changed(pool, state);
   if (!quiet_) callbacks_.on_room(pool);
@@ -307,6 +309,19 @@ void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) 
 void Space::Changed(const std::string& pool, PoolState& state) {
   state.changed = executor_.Now();
   if (!quiet_) callbacks_.on_figures(pool);
+}
+
+void Space::AddUnplaced(PoolState& state, const Subnet& subnet) {
+  const std::string key = subnet.id.Key();
+  const auto [added, fresh] = state.unplaced.insert_or_assign(key, subnet);
+  if (subnet.cidr) Around(state).unplaced.Insert(*subnet.cidr, key, &added->second);
+}
+
+void Space::EraseUnplaced(PoolState& state, const std::string& key) {
+  const auto found = state.unplaced.find(key);
+  if (found == state.unplaced.end()) return;
+  if (found->second.cidr) Around(state).unplaced.Erase(*found->second.cidr, key);
+  state.unplaced.erase(found);
 }
 
 void Space::PutSubnet(const Subnet& subnet) {
@@ -320,10 +335,9 @@ void Space::PutSubnet(const Subnet& subnet) {
   }
   const auto before = state->unplaced.find(key);
   const bool known = before != state->unplaced.end() && before->second.id.uid == subnet.id.uid;
-  if (Place(*state, subnet)) {
-    state->unplaced.erase(key);
-  } else {
-    state->unplaced.insert_or_assign(key, subnet);
+  EraseUnplaced(*state, key);
+  if (!Place(*state, subnet)) {
+    AddUnplaced(*state, subnet);
     if (known) return;  // no news
   }
   if (!quiet_) callbacks_.on_placement(key);
@@ -354,7 +368,7 @@ void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subn
 }
 
 const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view cluster,
-                                       Owner claim) const {
+                                       Owner claim, const std::optional<Cidr>& told) const {
   const PoolState* state = Find(pool);
   if (!state) return nullptr;
   const auto holds = [&](const Binding& binding) {
@@ -362,12 +376,14 @@ const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view
     return hold && hold->owner == (binding.subnet != 0 ? binding.subnet : binding.claim);
   };
   // The claim's own, whatever clusterID it had when it got it.
+  const Binding* own = nullptr;
   if (const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
       known != cluster_of_claim_.end()) {
     for (const auto& [key, binding] : BindingsOf(known->second, claim)) {
-      if (holds(binding)) return &binding;
+      if ((!own || binding.block == told) && holds(binding)) own = &binding;
     }
   }
+  if (own) return own;
   const Binding* resting = nullptr;
   for (const auto& [key, binding] : BindingsOf(ClusterKey(pool, cluster))) {
     if (!holds(binding)) continue;
@@ -377,21 +393,12 @@ const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view
   return resting;
 }
 
-void Space::RebindSubnet(const Subnet& before, const Subnet& now) {
-  PoolState* state = Mutable(now.PoolKey());
-  if (!state || !now.cidr) return PutSubnet(now);
-  const auto hold = state->space->At(*now.cidr);
-  const Owner owner = Fingerprint(now.id.uid);
-  if (!hold || hold->use != Use::kSubnet || hold->owner != owner) return PutSubnet(now);
-  const auto claim_of = [](const Subnet& subnet) {
-    return subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
-  };
-  Unbind(state->key, before.cluster, owner, claim_of(before));
-  Bind(state->key, now.cluster,
-       {owner, claim_of(now), *now.cidr, state->resting.contains(now.id.Key())});
-  Changed(state->key, *state);
-  // A claim may have waited for the clusterID.
-  if (!quiet_) callbacks_.on_room(state->key);
+std::vector<Space::Binding> Space::BindingsOfClaim(const std::string& pool, Owner claim) const {
+  std::vector<Binding> bindings;
+  const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
+  if (known == cluster_of_claim_.end()) return bindings;
+  for (const auto& [key, binding] : BindingsOf(known->second, claim)) bindings.push_back(binding);
+  return bindings;
 }
 
 void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
@@ -410,7 +417,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   if (state) {
     const auto waiting = state->unplaced.find(key);
     if (waiting != state->unplaced.end() && waiting->second.id.uid == subnet.id.uid) {
-      state->unplaced.erase(waiting);
+      EraseUnplaced(*state, key);
       Changed(pool, *state);
     }
     state->resting.erase(key);

@@ -100,13 +100,12 @@ class Space {
   // Facts. O(log n) for a Subnet. For a pool O(L log P + k), and for each pool below it the same
   // when its parent is another one; when its range or its exclusions have changed O(n) on top. A
   // Subnet that goes costs as much as a pool for each child of its pool that waited for the block.
-  // As long as a pool's range cannot be placed its blocks cost O(L log P + k) each.
+  // As long as a pool's range cannot be placed its blocks cost O(L log P + k) each. A block that
+  // becomes free costs O(W log W + w): W Subnets of the namespace hold no block, w overlap it.
   void PutPool(const Pool& pool);
   // What Assign gave out of it stays held for a pool of the name that may come.
   void RemovePool(const std::string& key);
   void PutSubnet(const Subnet& subnet);
-  // Its clusterID or its claim is another one; its block stays its own.
-  void RebindSubnet(const Subnet& before, const Subnet& now);
   // With `may_return` its block stays held for its claim, as after Assign: the Subnet may come
   // again.
   void RemoveSubnet(const Subnet& subnet, bool may_return = false);
@@ -157,8 +156,12 @@ class Space {
     Cidr block;
     bool resting = false;  // see Rest: the cluster has given it back
   };
-  // O(log n), and the blocks of the cluster that rest.
-  const Binding* BindingOf(const std::string& pool, std::string_view cluster, Owner claim) const;
+  // Of several blocks of the claim the one that it was told of, `told`, goes first. O(log n), and
+  // the blocks of the cluster that rest.
+  const Binding* BindingOf(const std::string& pool, std::string_view cluster, Owner claim,
+                           const std::optional<Cidr>& told = std::nullopt) const;
+  // All blocks of the claim: users may write Subnets that name it. O(log n + found).
+  std::vector<Binding> BindingsOfClaim(const std::string& pool, Owner claim) const;
 
   // Holds a block for who will make a Subnet of it: it stays held until that Subnet is seen or
   // Abandon is called. The same wish again gives the same block.
@@ -197,11 +200,15 @@ class Space {
   // The pools of a namespace by address.
   struct Neighbourhood {
     BlockIndex<PoolState> ranges;
-    BlockIndex<PoolState> abroad;  // their blocks that are held in others
+    BlockIndex<PoolState> abroad;       // their blocks that are held in others
+    BlockIndex<const Subnet> unplaced;  // their Subnets that hold no block
+    bool empty() const { return ranges.empty() && abroad.empty() && unplaced.empty(); }
   };
 
   PoolState* Mutable(const std::string& pool);
   PoolState* ParentOf(const PoolState& state);
+  void AddUnplaced(PoolState& state, const Subnet& subnet);
+  void EraseUnplaced(PoolState& state, const std::string& key);
   Neighbourhood& Around(const PoolState& state) { return neighbourhoods_[state.pool.id.ns]; }
 
   // By ClusterKey, claim and Subnet: one cluster may have thousands of blocks.
@@ -231,7 +238,10 @@ class Space {
 
   // Places (space_placing.cc).
   bool Place(PoolState& state, const Subnet& subnet);
-  void PlaceWaiting(PoolState& state, bool promised_only);
+  // Places Subnets that hold no block: all of the pool's, or those that overlap a block.
+  enum class Waiting : std::uint8_t { kPromised, kAll };
+  void PlaceWaiting(PoolState& state, Waiting which,
+                    const std::optional<Cidr>& within = std::nullopt);
   void Replace(PoolState& state, const std::vector<Hold>& holds, const Cidr& block, Use use,
                Owner owner);
   bool Evict(PoolState& state, const Cidr& block);

@@ -56,16 +56,13 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
   const auto exact = ExactOf(state, wish);
   const std::string block = exact ? exact->ToString() : "";
   switch (refusal) {
-    case Refusal::kExhausted: {
-      const auto largest = state.space->LargestFree();
-      const std::string none_free = Format(
-          "all of it is in use{}{}", reserving_.contains(state.pool.id.Key()) ? " or reserved" : "",
-          state.resting.empty() ? "" : " or rests after its release");
+    case Refusal::kExhausted:
+      // Nothing that changes with every block: each claim that waits would be written again.
       return {"PoolExhausted",
-              Format("pool {} is exhausted: it has no free /{}; {}", name,
-                     wish.size.value_or(rules.default_block),
-                     largest ? Format("its largest free block is a /{}", *largest) : none_free)};
-    }
+              Format("pool {} is exhausted: it has no free /{}; delete claims, or ask for a size "
+                     "that status.freeCountBySize of the pool has{}",
+                     name, wish.size.value_or(rules.default_block),
+                     state.resting.empty() ? "" : "; blocks rest after their release")};
     case Refusal::kSize:
       return {"InvalidRequest",
               Format("pool {} gives out blocks from /{} to /{}, not /{}", name, rules.min_block,
@@ -328,11 +325,8 @@ std::optional<async::TimePoint> Space::Expire() {
     state->space->Expire(executor_.Now(), [&](const Hold& hold) { ended.push_back(hold); });
     for (const Hold& hold : ended) {
       if (const auto found = pending_.find(hold.owner); found != pending_.end()) Forget(found);
-      WithdrawAll(*state, hold.block);
-      HoldForeign(*state, hold.block);
-      SettleChildren(*state, hold.block);
     }
-    if (!ended.empty()) Freed(key, *state, ended.front().block);
+    for (const Hold& hold : ended) Freed(key, *state, hold.block);
     const auto due = state->space->NextExpiry();
     if (due && (!next || *due < *next)) next = due;
   }

@@ -145,17 +145,27 @@ bool Space::Evict(PoolState& state, const Cidr& block) {
   return true;
 }
 
-void Space::PlaceWaiting(PoolState& state, bool promised_only) {
+void Space::PlaceWaiting(PoolState& state, Waiting which, const std::optional<Cidr>& within) {
+  if (state.unplaced.empty()) return;
   std::vector<std::pair<Turn, std::string>> waiting;
-  for (const auto& [key, subnet] : state.unplaced) {
+  const auto add = [&](const Subnet& subnet) {
     const Turn turn = TurnOf(subnet);
-    if (!promised_only || turn <= Turn::kMade) waiting.emplace_back(turn, key);
+    if (which == Waiting::kAll || turn <= Turn::kMade) waiting.emplace_back(turn, subnet.id.Key());
+  };
+  if (within) {
+    for (const auto& entry : Around(state).unplaced.Overlapping(*within)) {
+      if (entry.value->PoolKey() == state.key) add(*entry.value);
+    }
+  } else {
+    for (const auto& [key, subnet] : state.unplaced) add(subnet);
   }
   std::ranges::sort(waiting);
   for (const auto& [turn, key] : waiting) {
     const auto found = state.unplaced.find(key);
-    if (found == state.unplaced.end() || !Place(state, found->second)) continue;
-    state.unplaced.erase(key);
+    if (found == state.unplaced.end()) continue;
+    const Subnet subnet = found->second;
+    if (!Place(state, subnet)) continue;
+    EraseUnplaced(state, key);
     if (!quiet_) callbacks_.on_placement(key);
   }
 }
@@ -210,7 +220,7 @@ void Space::Settle(PoolState& child) {
   if (placed != child.placed) {
     child.placed = placed;
     HoldAllAbroad(child);
-    if (placed) PlaceWaiting(child, false);
+    if (placed) PlaceWaiting(child, Waiting::kAll);
     for (PoolState* below : Below(child)) Reconsider(*below);
   }
   Reconsider(child);

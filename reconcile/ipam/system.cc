@@ -95,12 +95,14 @@ void System::Parts::Listen() {
 }
 
 void System::Parts::ListenToPools() {
-  // A child's life concerns its claim, too.
+  // A child's life concerns its claim, too: by its owner reference, or by the claim's status.
   const auto tell_claim = [this](const std::string& key, const Pool& pool) {
-    if (!work || pool.owner_uid.empty()) return;
-    caches.pool_claims.ForEachIn(
-        caches.pool_claims_by_parent, KeyBeside(key, pool.parent),
-        [&](const std::string& claim, const PoolClaim&) { work->pool_claims.Add(claim); });
+    if (!work) return;
+    for (const std::string& child : {pool.owner_uid, key}) {
+      caches.pool_claims.ForEachIn(
+          caches.pool_claims_by_child, child,
+          [&](const std::string& claim, const PoolClaim&) { work->pool_claims.Add(claim); });
+    }
   };
   caches.pools.AddHandler(
       {.on_add =
@@ -171,15 +173,11 @@ void System::Parts::ListenToSubnets() {
                                     const Subnet& now) {
              if (!built) return;
              seen(key, now);
-             const bool moved =
-                 before.id.uid != now.id.uid || before.pool != now.pool || before.cidr != now.cidr;
-             const bool another =
-                 moved || before.cluster != now.cluster || before.claim_uid != now.claim_uid;
-             if (moved) {
+             // One object's spec never changes: the CustomResourceDefinition has a rule.
+             const bool another = before.id.uid != now.id.uid;
+             if (another) {
                space.RemoveSubnet(before);
                space.PutSubnet(now);
-             } else if (another) {
-               space.RebindSubnet(before, now);
              }
              if (IsGivenBack(caches, now)) space.Rest(now);
              if (!another) return;
@@ -235,16 +233,16 @@ void System::Parts::ListenToClaims() {
        .on_whole = [this] { BeginWhenFresh(); }});
 }
 
-// The Subnet of a claim that is gone, or going.
+// The Subnets of a claim that is gone, or going.
 void System::Parts::LookAtSubnetOf(const Claim& claim) {
   if (!built) return;
   const Owner owner = Fingerprint(claim.id.uid);
-  const auto* held = space.BindingOf(claim.PoolKey(), claim.cluster, owner);
-  if (!held || held->claim != owner) return;
-  const Subnet* subnet = caches.SubnetAt(claim.PoolKey(), held->block, held->subnet);
-  if (!subnet) return;
-  if (IsGivenBack(caches, *subnet)) space.Rest(*subnet);
-  if (work) work->subnets.Add(subnet->id.Key());
+  for (const Space::Binding& held : space.BindingsOfClaim(claim.PoolKey(), owner)) {
+    const Subnet* subnet = caches.SubnetAt(claim.PoolKey(), held.block, held.subnet);
+    if (!subnet) continue;
+    if (IsGivenBack(caches, *subnet)) space.Rest(*subnet);
+    if (work) work->subnets.Add(subnet->id.Key());
+  }
 }
 
 // The grace period of its Subnets may be over.

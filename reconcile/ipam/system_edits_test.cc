@@ -30,39 +30,57 @@ TEST_F(SystemTest, TheSubnetOfAClaimWhoseClusterIDChangedGoesWithIt) {
   EXPECT_EQ(Phase("d"), "Bound");
 }
 
-TEST_F(SystemTest, ABlockStaysItsSubnetsWhenItsClusterIDIsEdited) {
+TEST_F(SystemTest, TheSpecOfASubnetNeverChanges) {
   Pool("p", "10.0.0.0/24");
-  Create("Subnet", "first", R"("poolRef":"p","cidr":"10.0.0.0/26","clusterID":"one")");
-  Create("Subnet", "second", R"("poolRef":"p","cidr":"10.0.0.0/27","clusterID":"two")");
-  EXPECT_EQ(Get("subnets", "second")["status"]["phase"], "Failed");
-  Merge("subnets", "first", R"({"spec":{"clusterID":"three"}})");
-  executor_.Advance(60s);
-  EXPECT_EQ(Get("subnets", "first")["status"]["phase"], "Allocated");
-  EXPECT_EQ(Get("subnets", "second")["status"]["phase"], "Failed");
-  Claim("c", "p", 27, "one");
-  EXPECT_EQ(Phase("c"), "Bound") << "nobody has this clusterID any more";
-  Claim("d", "p", 27, "three");
-  EXPECT_EQ(Phase("d"), "Error");
+  Claim("c", "p", 26);
+  for (const char* spec : {R"({"clusterID":"d"})", R"({"claimRef":null})", R"({"poolRef":"q"})",
+                           R"({"cidr":"10.0.0.64/26"})", R"({"claimRef":{"name":"d"}})"}) {
+    const auto edited = Send(kube::Method::kPatch, Path("subnets", "p-10-0-0-0-26"),
+                             Format(R"({{"spec":{}}})", spec), "application/merge-patch+json");
+    EXPECT_EQ(edited.code, 422) << spec;
+    EXPECT_THAT(edited.body, testing::HasSubstr("delete it and make another"));
+  }
 }
 
-TEST_F(SystemTest, AClaimThatWaitsForAClusterIDIsBoundWhenASubnetGivesItUp) {
+TEST_F(SystemTest, AClaimKeepsItsBlockWhenAUsersSubnetNamesIt) {
   Pool("p", "10.0.0.0/24");
-  Create("Subnet", "first", R"("poolRef":"p","cidr":"10.0.0.0/26","clusterID":"one")");
-  Claim("c", "p", 27, "one");
-  EXPECT_EQ(Phase("c"), "Error");
-  Merge("subnets", "first", R"({"spec":{"clusterID":"two"}})");
+  Claim("c", "p", 26);
+  // Some of these have a uid that sorts before that of the claim's own Subnet.
+  for (const char* block : {"10.0.0.64/28", "10.0.0.80/28", "10.0.0.96/28", "10.0.0.112/28"})
+    SubnetFor("c", "p", block);
+  executor_.Advance(1min);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+  Delete("subnetclaims", "c");
+  while (server_.CollectGarbage()) executor_.Advance(1s);
+  executor_.Advance(5s);
+  EXPECT_THAT(List("subnets"), testing::IsEmpty()) << "all of them answer the claim that is gone";
+}
+
+TEST_F(SystemTest, AClaimThatLostItsBlockFollowsItsSpec) {
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 26);
+  Merge("subnetpools", "p", R"({"spec":{"excludedRanges":["10.0.0.0/26"]}})");
+  Delete("subnets", "p-10-0-0-0-26");
+  EXPECT_EQ(Reason("subnetclaims", "c"), "AllocationLost");
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26") << "it is made again once that is possible";
+  Merge("subnetclaims", "c", R"({"spec":{"blockSize":27}})");
   executor_.Advance(5s);
   EXPECT_EQ(Phase("c"), "Bound");
+  EXPECT_EQ(Allocated("c"), "10.0.0.64/27");
 }
 
-TEST_F(SystemTest, ARestingBlockIsNobodysWhateverItsClusterIDIsChangedTo) {
-  Pool("p", "10.0.0.0/24", R"(,"reuseGracePeriodSeconds":3600)");
-  Claim("a", "p", 26, "one");
-  Delete("subnetclaims", "a");
-  while (server_.CollectGarbage()) executor_.Advance(1s);
-  Merge("subnets", "p-10-0-0-0-26", R"({"spec":{"clusterID":"two"}})");
-  Claim("b", "p", 26, "two");
-  EXPECT_EQ(Phase("b"), "Bound");
+TEST_F(SystemTest, AClaimThatIsBoundToAnotherBlockThanItsSpecAsksForSaysSo) {
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 26);
+  Merge("subnetclaims", "c", R"({"spec":{"blockSize":28}})");
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+  const Json status = Status("subnetclaims", "c");
+  EXPECT_THAT(status["conditions"][0]["message"].as<std::string>(),
+              testing::HasSubstr("spec asks for another block since: recreate the claim"));
 }
 
 TEST_F(SystemTest, AParentsNameMayBeTooLongForALabel) {

@@ -88,7 +88,7 @@ TEST_F(GraceTest, ARestingBlockIsNotForOtherClusters) {
   const auto message = [&](const std::string& claim) {
     return Status("subnetclaims", claim)["message"].as<std::string>();
   };
-  EXPECT_THAT(message("another"), HasSubstr("in use or rests after its release"));
+  EXPECT_THAT(message("another"), HasSubstr("blocks rest after their release"));
   EXPECT_THAT(message("exact"), HasSubstr("10.0.0.0/26 rests after its release"));
   // Nor when its own takes it back before them.
   Claim("c", "p", 26);

@@ -79,14 +79,30 @@ TEST_F(TakeoverTest, APoolThatSomebodyWroteIntoTheStatusIsNotTheChild) {
   EXPECT_EQ(Status("subnetpoolclaims", "finance")["boundPoolName"], "finance-bvd2g");
 }
 
-TEST_F(TakeoverTest, APoolWithoutItsOwnerReferenceIsKeptAndNotDeletedWithTheClaim) {
+TEST_F(TakeoverTest, APoolThatLostItsOwnerReferenceGetsItBack) {
   Leave();
-  Merge("subnetpools", "finance-bvd2g", R"({"metadata":{"ownerReferences":null}})");
+  Merge("subnetpools", "finance-bvd2g",
+        R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"mine",)"
+        R"("uid":"1"}]}})");
   Boot();
   executor_.Advance(1min);
   EXPECT_EQ(Status("subnetpoolclaims", "finance")["boundPoolName"], "finance-bvd2g");
-  EXPECT_THAT(List("subnetpools"), SizeIs(2));
-  Delete("subnetpoolclaims", "finance");
+  const Json owners = Get("subnetpools", "finance-bvd2g")["metadata"]["ownerReferences"];
+  ASSERT_EQ(owners.size(), 2u) << "another owner stays";
+  EXPECT_EQ(owners[1]["uid"].as<std::string>(), Uid("subnetpoolclaims", "finance"));
+  Merge("subnetpools", "world", R"({"spec":{"defaultBlockSize":25}})");
+  executor_.Advance(1min);
+  EXPECT_EQ(Reason("subnetpools", "finance-bvd2g"), "Ready");
+}
+
+TEST_F(TakeoverTest, APoolThatIsOrphanedStaysWhenItsClaimIsDeleted) {
+  Leave();
+  Boot();
+  const auto deleted = Send(kube::Method::kDelete, Path("subnetpoolclaims", "finance"),
+                            R"({"apiVersion":"v1","kind":"DeleteOptions",)"
+                            R"("propagationPolicy":"Orphan"})");
+  ASSERT_EQ(deleted.code, 200);
+  while (server_.CollectGarbage()) executor_.Advance(1s);
   executor_.Advance(1min);
   EXPECT_THAT(List("subnetpoolclaims"), SizeIs(0));
   EXPECT_EQ(Allocated("user"), "10.0.16.0/24");
