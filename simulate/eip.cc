@@ -35,6 +35,12 @@ constexpr const char* kOtherRegion = "cn-beijing";
 constexpr std::array<const char*, 6> kPassingCodes = {
     "InvalidTimeStamp.Expired", "IncompleteSignature",      "ReserveIpFail",
     "OrderError.EIP",           "InvalidRegionId.NotFound", "Unheard.Of"};
+// What a cloud says of one action for long, once this and once that.
+constexpr std::array<const char*, 2> kUnknownCodes = {"InvalidTagValue.Malformed", "Unheard.Of"};
+constexpr std::array<const char*, 7> kActions = {
+    "TagResources",      "UnTagResources",    "ModifyEipAddressAttribute",  "AllocateEipAddress",
+    "ReleaseEipAddress", "MoveResourceGroup", "AddCommonBandwidthPackageIp"};
+constexpr std::uint64_t kStormsOfChaos = 7;
 constexpr std::size_t kQuota = 100'000;
 
 std::string ObjectPath(std::string_view name) {
@@ -74,7 +80,7 @@ class Eip::Trouble : public simulator::Fates {
  public:
   Trouble(World& world, const Eip& owner) : world_(world), owner_(owner) {}
 
-  simulator::Fate Draw(const http::Request&) override {
+  simulator::Fate Draw(const http::Request& request) override {
     Dice& random = world_.random();
     const Faults& faults = world_.faults();
     simulator::Fate fate{.there = random.Between(1ms, 50ms), .back = random.Between(1ms, 50ms)};
@@ -85,7 +91,10 @@ class Eip::Trouble : public simulator::Fates {
     if (random.Chance(faults.slow)) fate.there += random.Between(0s, 15s);
     if (random.Chance(faults.slow)) fate.back += random.Between(0s, 15s);
     fate.trusted = owner_.untrusted_ == 0;
-    if (!owner_.passing_.empty()) {
+    if (IsStubborn(request)) {
+      fate.refusal = {400, kUnknownCodes[random.Below(kUnknownCodes.size())], kPasses};
+      fate.carried_out = false;
+    } else if (!owner_.passing_.empty()) {
       fate.refusal = {400, owner_.passing_.back(), kPasses};
       fate.carried_out = false;
     } else if (owner_.forbidden_ > 0) {
@@ -112,6 +121,12 @@ class Eip::Trouble : public simulator::Fates {
   }
 
  private:
+  bool IsStubborn(const http::Request& request) const {
+    return !owner_.stubborn_action_.empty() &&
+           std::ranges::contains(request.headers,
+                                 http::Header{"x-acs-action", owner_.stubborn_action_});
+  }
+
   World& world_;
   const Eip& owner_;
 };
@@ -247,7 +262,7 @@ void Eip::SetUp(World& world) {
   const int storms = static_cast<int>(world.random().Below(4));
   for (int i = 0; i < storms; ++i) {
     world.scheduler().After(world.random().Between(0s, world.chaos()),
-                            [this, &world] { Storm(world); });
+                            [this, &world] { SomeStorm(world); });
   }
 }
 
@@ -405,10 +420,14 @@ void Eip::Meddle(World& world) {
 }
 
 // For a while the cloud takes next to nothing, or nothing of some kind.
-void Eip::Storm(World& world) {
+void Eip::SomeStorm(World& world) {
   Dice& random = world.random();
-  const auto kind = random.Below(7);
-  const auto length = random.Between(1s, random.Chance(0.2) ? 120s : 40s);
+  const auto kind = random.Below(kStormsOfChaos);
+  Storm(world, kind, random.Between(1s, random.Chance(0.2) ? 120s : 40s));
+}
+
+void Eip::Storm(World& world, std::uint64_t kind, async::Duration length) {
+  Dice& random = world.random();
   world.Trace("storm {} for {}", kind, std::chrono::floor<std::chrono::milliseconds>(length));
   if (kind == 0) ++storms_;
   if (kind == 1) cloud_.vpc().SetQuota(0);
@@ -417,7 +436,9 @@ void Eip::Storm(World& world) {
   if (kind == 4) ++forbidden_;
   if (kind == 5) ++untrusted_;
   if (kind == 6) passing_.emplace_back(kPassingCodes[random.Below(kPassingCodes.size())]);
+  if (kind == kStormsOfChaos) stubborn_action_ = kActions[random.Below(kActions.size())];
   world.scheduler().After(length, [this, kind] {
+    if (kind == kStormsOfChaos) stubborn_action_.clear();
     if (kind == 6) passing_.pop_back();
     if (kind == 5) --untrusted_;
     if (kind == 4) --forbidden_;
@@ -426,6 +447,23 @@ void Eip::Storm(World& world) {
     if (kind == 2) cloud_.vpc().SetFunded(true);
     if (kind == 3) cloud_.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"});
   });
+}
+
+// One fault goes on for long, and users change every object in it. What is told of each is bounded.
+async::Duration Eip::Aftermath(World& world) {
+  constexpr auto kLength = 20min;
+  constexpr auto kUntilSettled = 3min;  // of the chaos, and of the users' changes
+  Dice& random = world.random();
+  if (!random.Chance(0.08)) return {};
+  Storm(world, random.Chance(0.5) ? kStormsOfChaos : random.Below(kStormsOfChaos), kLength);
+  for (const Json& object : world.List(kCollection)) {
+    world.Ask({.method = kube::Method::kPatch,
+               .path = ObjectPath(NameOf(object)),
+               .body = R"({"spec":{"name":"n3","description":"late","tags":{"team":"t3"}}})",
+               .content_type = kMergePatch});
+  }
+  told_watch_.emplace(world.scheduler().Now() + kUntilSettled);
+  return kLength;
 }
 
 // Others let go of what they held, so that everything can come to its end.

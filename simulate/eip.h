@@ -12,6 +12,7 @@
 #include "json/json.h"
 #include "simulate/eip_witness.h"
 #include "simulate/scenario.h"
+#include "simulate/told_watch.h"
 #include "simulate/users.h"
 #include "simulate/webhook_front.h"
 
@@ -20,10 +21,11 @@ namespace berth::simulate {
 // Elastic IPs: the operator with its real client, two replicas of which one leads, on a simulated
 // cloud that loses requests and answers, is slow, throttles in storms, has no quota, no money or no
 // key for a while, refuses with codes that pass, and shows an address late; an access key of
-// another account, or another region, for a while; users who make, change, import, restore and
-// delete objects, and others who change and delete addresses in the cloud. What must hold: see
-// EipWitness. In the end no address is left that has no object, and every object's is as its spec
-// says, or the object says truly why not.
+// another account, or another region, for a while; at times one of these faults, or a refusal of
+// one action, goes on for long after the others; users who make, change, import, restore and delete
+// objects, and others who change and delete addresses in the cloud. What must hold: see EipWitness.
+// In the end no address is left that has no object, and every object's is as its spec says, or the
+// object says truly why not.
 class Eip : public Scenario {
  public:
   static constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
@@ -40,6 +42,7 @@ class Eip : public Scenario {
                                 kube::Transport& transport) override;
   std::optional<std::string> Check(World& world, const std::string& writer,
                                    const kube::Request& request) override;
+  async::Duration Aftermath(World& world) override;
   std::optional<std::string> Unsettled(World& world) override;
   std::vector<std::string> Refusable() const override { return {"eips"}; }
   const Coverage* coverage() const override { return users_ ? &users_->coverage() : nullptr; }
@@ -55,7 +58,8 @@ class Eip : public Scenario {
   void Wipe(World& world);
   void Restore(World& world);
   void Meddle(World& world);
-  void Storm(World& world);
+  void SomeStorm(World& world);
+  void Storm(World& world, std::uint64_t kind, async::Duration length);
   void Move(World& world);
   void GiveRegion(const std::string& region);
   void Calm();
@@ -83,6 +87,8 @@ class Eip : public Scenario {
   int forbidden_ = 0;                 // times without permission, under way
   int untrusted_ = 0;                 // times in which TLS fails, under way
   std::vector<std::string> passing_;  // codes that every call is refused with, under way
+  std::string stubborn_action_;       // every call of it is refused; empty for none
+  std::optional<ToldWatch> told_watch_;
   // Whether Berth gets another account's key, or another region, for a while.
   bool moves_ = false;
   std::string key_id_;  // of the moment

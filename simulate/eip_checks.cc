@@ -32,6 +32,8 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
                                       const kube::Request& request) {
   if (auto wrong = See(world)) return wrong;
   if (writer == "user") return std::nullopt;
+  const auto now = world.scheduler().Now();
+  if (told_watch_ && request.path.contains("/events")) return told_watch_->SawEvent(request, now);
   for (const Json& object : world.List(kCollection)) {
     const std::string uid = UidOf(object);
     if (request.path.contains(NameOf(object) + "/status")) edited_.erase(uid);
@@ -40,6 +42,8 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
       continue;
     }
     if (auto wrong = CheckTold(object)) return wrong;
+    if (!told_watch_) continue;
+    if (auto wrong = told_watch_->Saw(object, now)) return wrong;
   }
   return std::nullopt;
 }
@@ -78,6 +82,7 @@ std::optional<std::string> Eip::See(World& world) {
 
 std::optional<std::string> Eip::Unsettled(World& world) {
   Calm();
+  told_watch_.reset();
   cloud_.Settle(world.scheduler().WallNow());  // there may be nobody left who asks it anything
   if (auto wrong = See(world)) return wrong;
   const auto objects = world.List(kCollection);

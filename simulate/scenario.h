@@ -31,6 +31,8 @@ class Scenario {
   // "garbage"): what is wrong, if anything is.
   virtual std::optional<std::string> Check(World& world, const std::string& writer,
                                            const kube::Request& request) = 0;
+  // For how long a fault of the scenario's own goes on when all others have ended.
+  virtual async::Duration Aftermath(World&) { return {}; }
   // Once everything works again: what is not yet as it must be, if anything is.
   virtual std::optional<std::string> Unsettled(World& world) = 0;
 

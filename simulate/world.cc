@@ -46,6 +46,10 @@ std::optional<std::string> World::Run() {
   }
   if (violation_) return violation_;
   Heal();
+  const auto aftermath = scheduler_.Now() + scenario_.Aftermath(*this);
+  while (!violation_ && scheduler_.Step(aftermath)) {
+  }
+  if (violation_) return violation_;
   if (auto unsettled = Settle(&Scenario::Unsettled)) return unsettled;
   if (!scenario_.DeleteAll(*this)) return std::nullopt;
   return Settle(&Scenario::Left);

@@ -43,6 +43,9 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
     memory.basis = BasisOf(*object);
     memory.polls = 0;
     memory.held_until = {};
+    memory.told_failure.reset();
+    memory.failure.clear();
+    memory.failure_events.clear();
   }
   const auto now = parts_.executor.Now();
   if (now < memory.held_until) co_return runtime::Requeue{memory.held_until - now};
@@ -179,7 +182,7 @@ async::Task<Reconciler::Next> Reconciler::NotePlace(Pass* pass) {
   Json facts;
   facts["region"] = pass->here.region;
   facts["account"] = pass->here.account;
-  auto written = co_await Tell(pass, Report::Of(pass->object), std::move(facts));
+  auto written = co_await TellTry(pass, Report::Of(pass->object), std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
   co_return std::nullopt;
 }

@@ -46,6 +46,9 @@ class Reconciler {
   // one whose turn it is; the others do not even begin.
   static constexpr std::size_t kInLine = 50;
 
+  // Events of distinct failures of one object, until it is in sync or changes.
+  static constexpr std::size_t kMostFailureEvents = 8;
+
   explicit Reconciler(Parts parts)
       : parts_(std::move(parts)),
         allocating_(kInLine, parts_.again),
@@ -57,9 +60,15 @@ class Reconciler {
   // What is known of an object beside what is written down, for as long as this leader leads.
   struct Memory {
     std::string uid;
-    std::string basis;               // what the following two are of: a change of it ends them
-    int polls = 0;                   // in a row
-    async::TimePoint held_until{};   // after a refusal that neither time nor we can change
+    std::string basis;              // what the following five are of: a change of it ends them
+    int polls = 0;                  // in a row
+    async::TimePoint held_until{};  // after a refusal that neither time nor we can change
+    std::optional<async::TimePoint> told_failure;
+    std::string failure;  // the message that tells of it; empty once something has succeeded
+    // Failures that have had their event since all was well, without request IDs; at most
+    // kMostFailureEvents.
+    std::set<std::string> failure_events;
+
     std::int64_t fresh_attempt = 0;  // its number; written by us and not yet sent
     // The attempt of which every request was ours and was answered; for another one, since when
     // that may not be so.
@@ -76,7 +85,6 @@ class Reconciler {
     std::string released;  // the address whose release the cloud has taken
     std::optional<async::TimePoint> missing_since;
     std::optional<async::TimePoint> failing_since;
-    std::optional<async::TimePoint> told_failure;
   };
   // One pass over one object.
   struct Pass {
@@ -123,6 +131,8 @@ class Reconciler {
 
   // Whether there was anything to tell.
   async::Task<Result<bool>> Tell(Pass* pass, Report report, Json facts = Json::Object());
+  // The same before a call. A failure stays told while its retries go on.
+  async::Task<Result<bool>> TellTry(Pass* pass, Report report, Json facts);
   async::Task<Result<void>> Patch(Pass* pass, Json patch, std::string subresource);
   void Record(const Pass& pass, kube::EventType type, std::string_view reason,
               std::string_view action, std::string_view note);
@@ -132,6 +142,8 @@ class Reconciler {
   static std::string ReasonFor(const Object& object, const Error& error);
   // Whether a failure is worth a write: not each one of a cloud that has a bad minute.
   bool IsToBeTold(const Pass& pass, const Error& error) const;
+  // One event for each distinct failure, however often it is met.
+  void RecordFailure(Pass* pass, const Error& error, const std::string& sentence);
   // Later and later, so that all who wait together stay below what the cloud takes.
   static runtime::Requeue Poll(Pass* pass);
   void Perceive(Pass* pass) const;

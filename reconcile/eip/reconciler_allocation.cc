@@ -29,7 +29,7 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   for (const char* name : {"allocationID", "eipAddress", "status", "origin"}) {
     facts[name] = Json::null();
   }
-  auto written = co_await Tell(
+  auto written = co_await TellTry(
       pass, {.progressing = true, .reason = "Creating", .message = "allocating an EIP"},
       std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
@@ -125,6 +125,7 @@ async::Task<Reconciler::Next> Reconciler::EndAttempt(Pass* pass, Error error) {
       co_await Tell(pass, {.reason = ReasonFor(pass->object, error), .message = Sentence(error)},
                     std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
+  pass->memory.failure = pass->object.told_message;
   if (pass->object.id.deleting != 0) co_return std::nullopt;
   co_return std::unexpected(std::move(error));
 }

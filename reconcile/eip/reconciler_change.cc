@@ -21,8 +21,16 @@ std::string ChangeReason(const Object& object) {
 
 async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
   pass->doing = "Update";
+  Report report{.synced = true,
+                .progressing = true,
+                .reason = ChangeReason(pass->object),
+                .message = "setting tags"};
   // Not again and again in one pass: the cloud may take its time to show them.
-  if (std::exchange(pass->tagged, true)) co_return Poll(pass);
+  if (std::exchange(pass->tagged, true)) {
+    auto told = co_await Tell(pass, std::move(report));
+    if (!told) co_return std::unexpected(std::move(told.error()));
+    co_return Poll(pass);
+  }
   // Written down first: what is on the address and not known here would never be taken off.
   cloud::Tags applied = pass->object.applied_tags;
   for (const auto& [key, value] : tags) {
@@ -30,12 +38,7 @@ async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
   }
   Json facts = Json::Object();
   if (!applied.empty()) facts["tags"] = TextsOf(applied);
-  auto written = co_await Tell(pass,
-                               {.synced = true,
-                                .progressing = true,
-                                .reason = ChangeReason(pass->object),
-                                .message = "setting tags"},
-                               std::move(facts));
+  auto written = co_await TellTry(pass, std::move(report), std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
   auto done = co_await VpcOf(*pass).TagEips({pass->object.allocation_id}, std::move(tags));
   if (!done && done.error().error_class != ErrorClass::kNotFound) {

@@ -72,6 +72,7 @@ async::Task<Reconciler::Next> Reconciler::Wait(Pass* pass, step::Wait wait) {
 async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass, std::string unlike) {
   if (pass->object.id.deleting != 0) co_return runtime::Requeue{};
   pass->memory.polls = 0;
+  pass->memory.failure_events.clear();
   Json facts = Json::Object();
   facts["tags"] = pass->object.spec.tags.empty() ? Json::null() : TextsOf(pass->object.spec.tags);
   Attempt{.number = pass->object.attempt.number}.Settle(facts);
@@ -127,7 +128,7 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
   if (IsToBeTold(*pass, error)) {
     memory.told_failure = now;
     const std::string sentence = Unchanged(pass->object, Sentence(error));
-    Record(*pass, kube::EventType::kWarning, EventFor(pass->doing, error), pass->doing, sentence);
+    RecordFailure(pass, error, sentence);
     // An error that is not about the spec does not clear Ready.
     const bool passing = !BlamesSpec(error);
     const bool stays_ready = pass->object.ToldReadyNow() && pass->object.id.deleting == 0;
@@ -136,6 +137,7 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
                              .progressing = error.error_class != ErrorClass::kTerminal,
                              .reason = ReasonFor(pass->object, error),
                              .message = sentence}));
+    memory.failure = sentence;
   }
   if (error.error_class == ErrorClass::kTerminal) {
     const auto hold = IsOfPermission(error) ? kForbiddenFor : kRefusedFor;
@@ -148,7 +150,30 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
   co_return std::unexpected(std::move(error));
 }
 
+void Reconciler::RecordFailure(Pass* pass, const Error& error, const std::string& sentence) {
+  auto& events = pass->memory.failure_events;
+  if (events.size() >= kMostFailureEvents) return;
+  if (!events.insert(pass->doing + " " + WithoutRequestId(sentence)).second) return;
+  Record(*pass, kube::EventType::kWarning, EventFor(pass->doing, error), pass->doing, sentence);
+}
+
+async::Task<Result<bool>> Reconciler::TellTry(Pass* pass, Report report, Json facts) {
+  const Object& object = pass->object;
+  const std::string failure = pass->memory.failure;
+  if (!failure.empty() && failure == object.told_message) {
+    report = {.ready = object.told_ready,
+              .synced = object.told_synced,
+              .progressing = object.told_progressing,
+              .reason = object.told_reason,
+              .message = object.told_message};
+  }
+  auto written = co_await Tell(pass, std::move(report), std::move(facts));
+  pass->memory.failure = failure;
+  co_return written;
+}
+
 async::Task<Result<bool>> Reconciler::Tell(Pass* pass, Report report, Json facts) {
+  pass->memory.failure.clear();
   report.message = Unchanged(pass->object, std::move(report.message));
   auto status =
       StatusPatch(pass->object, std::move(facts), pass->sight.eip ? &*pass->sight.eip : nullptr,

@@ -127,5 +127,81 @@ TEST_F(EipTruthTest, AFailureIsTraceableAndNotWrittenAgainAndAgain) {
             1);
 }
 
+// The cloud answers calls of an action with one of these codes each time, for ever.
+class EipStubbornCloud : public EipTruthTest {
+ protected:
+  void Refuse(const std::string& action, std::vector<std::string> codes) {
+    script_.on_call = [action, codes, next = 0u](const std::string& called,
+                                                 cloud::simulator::Fate& fate) mutable {
+      if (called != action) return;
+      fate.refusal = {400, codes[next++ % codes.size()], "Odd."};
+      fate.carried_out = false;
+    };
+  }
+  // Everything that the Ready condition says in an hour, one after the other.
+  std::vector<std::string> ReadyForAnHour() {
+    std::vector<std::string> told;
+    for (int i = 0; i < 3600; ++i) {
+      executor_.Advance(1s);
+      const std::string ready = Ready("web");
+      if (told.empty() || told.back() != ready) told.push_back(ready);
+    }
+    return told;
+  }
+  std::ptrdiff_t EventsWith(const std::string& text) {
+    return std::ranges::count_if(EventNotes(),
+                                 [&](const auto& note) { return note.contains(text); });
+  }
+};
+
+TEST_F(EipStubbornCloud, AFailureStaysToldWhileItIsTriedAgain) {
+  CreateReady();
+  Refuse("TagResources", {"InvalidTagValue.Malformed"});
+  Merge("web", R"({"spec":{"tags":{"team":"shop"}}})");
+  executor_.Advance(5s);
+  EXPECT_THAT(ReadyForAnHour(), testing::ElementsAre(StartsWith(
+                                    "False SyncFailed TagResources: InvalidTagValue.Malformed: ")));
+  EXPECT_EQ(EventsWith("InvalidTagValue.Malformed"), 1);
+  script_.on_call = nullptr;
+  executor_.Advance(30s);
+  EXPECT_THAT(Ready("web"), StartsWith("True"));
+}
+
+TEST_F(EipStubbornCloud, AnotherSpecIsUpdatingUntilItFails) {
+  CreateReady();
+  Refuse("TagResources", {"InvalidTagValue.Malformed"});
+  Merge("web", R"({"spec":{"tags":{"team":"shop"}}})");
+  executor_.Advance(10min);
+  ASSERT_THAT(Ready("web"), StartsWith("False SyncFailed"));
+  script_.on_call = [](const std::string&, cloud::simulator::Fate& fate) { fate.there = 1s; };
+  Merge("web", R"({"spec":{"tags":{"team":"other"}}})");
+  executor_.Advance(1500ms);
+  EXPECT_THAT(Ready("web"), StartsWith("False Updating setting tags"));
+  Refuse("DescribeEipAddresses", {"Unheard.Of"});
+  Merge("web", R"({"spec":{"tags":{"team":"third"}}})");
+  executor_.Advance(5s);
+  EXPECT_THAT(Ready("web"), StartsWith("False SyncFailed DescribeEipAddresses: Unheard.Of"));
+}
+
+TEST_F(EipStubbornCloud, EachDistinctFailureHasOneEvent) {
+  CreateReady();
+  Refuse("ModifyEipAddressAttribute", {"Odd.One", "Odd.Two", "Odd.Two"});
+  Merge("web", R"({"spec":{"bandwidth":"20"}})");
+  executor_.Advance(5s);
+  EXPECT_LE(ReadyForAnHour().size(), 61u);
+  EXPECT_EQ(EventsWith("Odd.One"), 1);
+  EXPECT_EQ(EventsWith("Odd.Two"), 1);
+}
+
+// Each is another attempt.
+TEST_F(EipStubbornCloud, AnAllocationThatIsRefusedAgainIsNoNews) {
+  cloud_.vpc().SetQuota(0);
+  Create("web", "");
+  executor_.Advance(5s);
+  EXPECT_THAT(ReadyForAnHour(), testing::ElementsAre(StartsWith("False SyncFailed")));
+  EXPECT_GT(Get("web")["status"]["attempts"].as<int>(), 5);
+  EXPECT_EQ(EventsWith("Quota"), 1);
+}
+
 }  // namespace
 }  // namespace berth::eip
