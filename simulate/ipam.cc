@@ -13,7 +13,9 @@
 #include "reconcile/ipam/objects.h"
 #include "reconcile/ipam/system.h"
 #include "simulate/ipam_picture.h"
+#include "simulate/ipam_stories.h"
 #include "simulate/ipam_users.h"
+#include "simulate/objects.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -84,6 +86,12 @@ void Ipam::SetUp(World& world) {
   front_->Install(webhooks);
   users_ = std::make_unique<Users>(
       world, IpamUsers(), std::vector<std::string>(kNamespaces.begin(), kNamespaces.end()));
+  users_->on_tampered = [this](const Json& object, const std::string&) {
+    told_.erase(UidOf(object));
+  };
+  stories_ = std::make_unique<IpamStories>(world);
+  if (world.random().Chance(0.1)) stories_->LeaveAsPlexaubnet("default");
+  while (world.random().Chance(0.4)) stories_->Begin("default");
   const int actions = 15 + static_cast<int>(world.random().Below(60));
   for (int i = 0; i < actions; ++i) {
     world.scheduler().After(world.random().Between(0s, world.chaos()), [this] { users_->Act(); });
@@ -98,17 +106,20 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
                                        const kube::Request& request) {
   if (writer == "user") return std::nullopt;
   for (const std::string ns : kNamespaces) {
-    const std::string pools = IpamPicture::Collection(ns, "subnetpools") + "/";
-    if (request.method == kube::Method::kDelete && request.path.starts_with(pools)) {
-      return IpamPicture(world, ns).CheckDeletion(request.path.substr(pools.size()));
+    const std::string base = IpamPicture::Collection(ns, "");
+    if (!request.path.starts_with(base)) continue;
+    const std::string_view path = std::string_view(request.path).substr(base.size());
+    if (request.method == kube::Method::kDelete && path.starts_with("subnetpools/")) {
+      return IpamPicture(world, ns).CheckDeletion(std::string(path.substr(path.find('/') + 1)));
     }
-    if (request.method != kube::Method::kPost ||
-        request.path != IpamPicture::Collection(ns, "subnets")) {
-      continue;
+    if (request.method == kube::Method::kPost && path == "subnets") {
+      return IpamPicture(world, ns).CheckNew(NameOf(Json::parse(request.body)));
     }
-    const Json subnet = Json::parse(request.body);
-    return IpamPicture(world, ns).CheckNew(
-        subnet["metadata"].get_value_or<std::string>("name", ""));
+    if (request.method == kube::Method::kPatch && path.ends_with("/status")) {
+      const auto name = path.find('/') + 1;
+      return IpamPicture(world, ns).CheckStatus(path.substr(0, name - 1),
+                                                path.substr(name, path.rfind('/') - name), told_);
+    }
   }
   return std::nullopt;
 }

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "simulate/ipam_stories.h"
 #include "simulate/scenario.h"
 #include "simulate/users.h"
 #include "simulate/webhook_front.h"
@@ -38,6 +40,8 @@ class Ipam : public Scenario {
   class Replica;
 
   std::set<const Replica*> running_;
+  std::map<std::string, std::string> told_;  // see IpamPicture::CheckStatus
+  std::unique_ptr<IpamStories> stories_;
   std::unique_ptr<Users> users_;
   std::unique_ptr<WebhookFront> front_;
 };

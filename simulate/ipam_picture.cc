@@ -14,13 +14,6 @@ namespace {
 
 using ipam::Cidr;
 
-ipam::Identity IdentityOf(const Json& object) {
-  ipam::Identity id;
-  id.name = NameOf(object);
-  id.uid = UidOf(object);
-  return id;
-}
-
 // A user may name a claim in a Subnet of his own; that does not make it the claim's.
 bool MadeByBerth(const Json& subnet) {
   return Text(Part(subnet["metadata"], "labels"), "plexaubnet.io/ipam") == "true";
@@ -172,6 +165,26 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
   return std::nullopt;
 }
 
+// The status of a Bound claim names a block of its own, and says so if that is not what its spec
+// asks for.
+IpamPicture::Wrong IpamPicture::CheckBound(const Json& claim) const {
+  const Json spec = Part(claim, "spec");
+  const std::string told = Text(Part(claim, "status"), "allocatedCIDR");
+  const auto own = std::ranges::find_if(blocks_, [&](const Block& block) {
+    return block.named_uid == UidOf(claim) && block.pool == Text(spec, "poolRef") &&
+           block.cidr.ToString() == told;
+  });
+  if (own == blocks_.end())
+    return Format("claim {} is Bound to {}, which is not its own", NameOf(claim), told);
+  const std::string requested = Text(spec, "requestedCIDR");
+  const auto size = spec.get_value_or<int>("blockSize", own->cidr.prefix());
+  const bool fits = size == own->cidr.prefix() && (requested.empty() || requested == told);
+  if (fits == Text(ConditionOf(claim, "Ready"), "message").contains("spec asks for another")) {
+    return Format("claim {} is Bound to {}, and its message is not true", NameOf(claim), told);
+  }
+  return std::nullopt;
+}
+
 IpamPicture::Wrong IpamPicture::CheckClaim(const Json& claim, bool held) const {
   const std::string name = NameOf(claim);
   const std::string phase = Text(Part(claim, "status"), "phase");
@@ -182,7 +195,7 @@ IpamPicture::Wrong IpamPicture::CheckClaim(const Json& claim, bool held) const {
     if (!stamp.empty() && stamp != "forged") {
       return "claim " + name + " still has its stamp";
     }
-    return std::nullopt;
+    return CheckBound(claim);
   }
   if (phase != "Error") return Format("claim {} is {}", name, phase);
   if (held) return "claim " + name + " is in Error and has a Subnet";
@@ -268,7 +281,8 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
     uids.insert(UidOf(claim));
     if (Deleting(claim)) {
       // It may wait for who uses its pool.
-      if (!pools_.contains(ipam::ChildPoolName(IdentityOf(claim)))) {
+      if (std::ranges::none_of(
+              pools_, [&](const auto& pool) { return OwnerOf(pool.second) == UidOf(claim); })) {
         return NameOf(claim) + " is still being deleted";
       }
       continue;
@@ -283,6 +297,13 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
         (!owner.empty() || ParentOf(pool) != Text(Part(claim, "spec"), "parentPoolRef"))) {
       return Format("{} is Bound to pool {}, which is not its own", NameOf(claim), bound);
     }
+    const auto base = std::ranges::find_if(blocks_, [&](const Block& block) {
+      return block.phase == "Allocated" && block.cidr == RangeOf(bound) && IsBaseOf(block, bound);
+    });
+    if (base == blocks_.end()) continue;
+    if (owner.empty()) return Format("pool {} of {} has no owner", bound, NameOf(claim));
+    if (Text(ConditionOf(pool, "Ready"), "message").contains("a Subnet has, and not for this"))
+      return Format("pool {} of {} does not have its own block", bound, NameOf(claim));
   }
   for (const auto& [name, pool] : pools_) {
     const std::string owner = OwnerOf(pool);
@@ -295,7 +316,57 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
 bool IpamPicture::IsBaseOf(const Block& block, const std::string& pool) const {
   const auto range = RangeOf(pool);
   if (!range || !block.cidr.Contains(*range) || !IsAncestor(block.pool, pool)) return false;
-  return block.cluster == pool || IsAncestor(block.cluster, pool);
+  // plexaubnet made it for the uid of the pool claim.
+  return std::ranges::any_of(pools_, [&](const auto& base) {
+    return (base.first == pool || IsAncestor(base.first, pool)) &&
+           (block.cluster == base.first || block.cluster == OwnerOf(base.second));
+  });
+}
+
+IpamPicture::Wrong IpamPicture::CheckMove(const Json& claim,
+                                          std::map<std::string, std::string>& told) const {
+  const Json status = Part(claim, "status");
+  const bool of_pool = Text(claim, "kind") == "SubnetPoolClaim";
+  const std::string now = Text(status, of_pool ? "boundPoolName" : "allocatedCIDR");
+  const std::string before = std::exchange(told[UidOf(claim)], now);
+  if (before.empty() || before == now) return std::nullopt;
+  const auto pool = pools_.find(before);
+  const bool has_pool = of_pool && pool != pools_.end() && !Deleting(pool->second) &&
+                        OwnerOf(pool->second) == UidOf(claim);
+  const bool has_block = std::ranges::any_of(blocks_, [&](const Block& block) {
+    return block.named_uid == UidOf(claim) && block.cidr.ToString() == before &&
+           block.pool == Text(Part(claim, "spec"), "poolRef") && block.phase == "Allocated" &&
+           !block.deleting;
+  });
+  if (!has_pool && !has_block) return std::nullopt;
+  return Format("{} went from {}, which it still has, to {}", NameOf(claim), before, now);
+}
+
+IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
+  if (block.phase != "Allocated") return std::nullopt;
+  for (const auto& [name, pool] : pools_) {
+    const auto range = RangeOf(name);
+    const bool gives =
+        ReasonOf(pool) == "Ready" && Number(Part(pool, "status"), "observedGeneration") ==
+                                         Number(pool["metadata"], "generation");
+    if (!gives || ParentOf(pool) != block.pool || !range || !range->Overlaps(block.cidr)) continue;
+    if (IsBaseOf(block, name)) continue;
+    return Format("Subnet {} was told that it has {}, a part of pool {}, which is Ready",
+                  block.name, block.cidr.ToString(), name);
+  }
+  return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckStatus(std::string_view plural, std::string_view name,
+                                            std::map<std::string, std::string>& told) const {
+  if (plural == "subnets") {
+    const auto block = std::ranges::find(blocks_, name, &Block::name);
+    return block == blocks_.end() ? std::nullopt : CheckPlaced(*block);
+  }
+  for (const Json& claim : plural == "subnetclaims" ? claims_ : pool_claims_) {
+    if (NameOf(claim) == name && plural != "subnetpools") return CheckMove(claim, told);
+  }
+  return std::nullopt;
 }
 
 // A pool that gives out blocks shares addresses with no block of a pool above it but its base.

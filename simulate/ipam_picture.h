@@ -41,6 +41,11 @@ class IpamPicture {
   Wrong CheckNew(const std::string& subnet) const;
   // A replica deleted the pool: it was made for a pool claim.
   Wrong CheckDeletion(const std::string& pool) const;
+  // A replica wrote the status of an object. A claim does not leave a block, nor a pool claim a
+  // pool, that it was told of and still has; `told` remembers it by uid. A Subnet is not given a
+  // part of a child pool that gives out blocks.
+  Wrong CheckStatus(std::string_view plural, std::string_view name,
+                    std::map<std::string, std::string>& told) const;
   // In the end.
   Wrong CheckAll() const;
   // Whether there is anything.
@@ -55,6 +60,9 @@ class IpamPicture {
   Wrong CheckChild(const std::string& name, const Json& pool) const;
   bool Rests(const Block& block) const;
   Wrong CheckReason(const Json& claim) const;
+  Wrong CheckMove(const Json& claim, std::map<std::string, std::string>& told) const;
+  Wrong CheckPlaced(const Block& block) const;
+  Wrong CheckBound(const Json& claim) const;
   Wrong CheckClaim(const Json& claim, bool held) const;
   Wrong CheckClaims() const;
   Wrong CheckPool(const std::string& name, const Json& pool) const;
