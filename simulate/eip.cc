@@ -384,7 +384,7 @@ void Eip::Meddle(World& world) {
   if (eips.empty()) return;
   const std::string id = eips[random.Below(eips.size())].allocation_id;
   cloud::Eip& eip = cloud_.vpc().Edit(id);
-  switch (random.Below(8)) {
+  switch (random.Below(9)) {
     case 0:
     case 1:
       world.Trace("others delete {}", id);
@@ -406,6 +406,9 @@ void Eip::Meddle(World& world) {
       eip.resource_group_id = "rg-meddled";
       return;
     case 6:
+      cloud_.vpc().SetLocks(id, {random.Chance(0.5) ? "financial" : "security"});
+      return;
+    case 7:
       if (eip.bandwidth_package_status != "BINDED") return;
       eip.bandwidth_package_id.clear();
       eip.bandwidth_package_status.clear();
@@ -473,6 +476,7 @@ void Eip::Calm() {
   for (const cloud::Eip& eip : cloud_.vpc().Eips()) {
     cloud::Eip& held = cloud_.vpc().Edit(eip.allocation_id);
     held.deletion_protection = false;
+    cloud_.vpc().SetLocks(eip.allocation_id, {});
     if (held.status == "InUse") held.status = "Available";
     held.instance_id.clear();
     held.instance_charge_type = "PostPaid";  // its time is over

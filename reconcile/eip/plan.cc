@@ -250,19 +250,6 @@ std::string Unlike(const Spec& spec, const cloud::Eip& eip) {
   return "";
 }
 
-// Why it carries no traffic, or may not be changed; empty when neither is so.
-std::string Lock(const cloud::Eip& eip) {
-  const bool is_normal = eip.business_status.empty() || eip.business_status == "Normal";
-  if (is_normal && eip.lock_reasons.empty()) return "";
-  std::string reasons = is_normal ? "" : eip.business_status;
-  for (const std::string& reason : eip.lock_reasons) {
-    reasons += (reasons.empty() ? "" : ", ") + reason;
-  }
-  return Format(
-      "{} is locked in the cloud ({}): pay the account's bills, or ask the cloud's support",
-      eip.allocation_id, reasons);
-}
-
 // What the cloud has and the spec wants otherwise.
 Step DecideRepair(const Object& object, const cloud::Eip& eip) {
   const Spec& spec = object.spec;
@@ -315,6 +302,18 @@ Step DecideRepair(const Object& object, const cloud::Eip& eip) {
 
 }  // namespace
 
+std::string LockOf(const cloud::Eip& eip) {
+  const bool is_normal = eip.business_status.empty() || eip.business_status == "Normal";
+  if (is_normal && eip.lock_reasons.empty()) return "";
+  std::string reasons = is_normal ? "" : eip.business_status;
+  for (const std::string& reason : eip.lock_reasons) {
+    reasons += (reasons.empty() ? "" : ", ") + reason;
+  }
+  return Format(
+      "{} is locked in the cloud ({}): pay the account's bills, or ask the cloud's support",
+      eip.allocation_id, reasons);
+}
+
 cloud::Tags WantedTags(const Object& object) {
   if (object.origin == Origin::kCreated) return object.OwnTags();
   cloud::Tags tags = object.spec.tags;
@@ -344,7 +343,7 @@ Step Decide(const Object& object, const Sight& sight) {
   if (object.place.account.empty()) return NotePlace{};
   const cloud::Eip& eip = *sight.eip;
   if (eip.status == "Releasing") return Passing(eip, "Lost");
-  if (std::string lock = Lock(eip); !lock.empty()) return Wait{"Locked", std::move(lock)};
+  if (std::string lock = LockOf(eip); !lock.empty()) return Wait{"Locked", std::move(lock)};
   if (object.origin != Origin::kCreated &&
       (IsToAdopt(object, eip, sight) || OwnerOf(eip) == object.id.uid)) {
     return Import{eip.address, Origin::kCreated};

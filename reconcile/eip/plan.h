@@ -94,6 +94,10 @@ using Step =
 // Plain: no clock, no I/O. O(tags).
 Step Decide(const Object& object, const Sight& sight);
 
+// Why an EIP carries no traffic, or may not be changed, and what to do about it; empty when the
+// cloud has not locked it.
+std::string LockOf(const cloud::Eip& eip);
+
 // The tags an address of the object must have: those of the spec, and the owner's.
 cloud::Tags WantedTags(const Object& object);
 

@@ -124,6 +124,9 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
   Memory& memory = pass->memory;
   const auto now = parts_.executor.Now();
   if (!memory.failing_since) memory.failing_since = now;
+  if (const auto& eip = pass->sight.eip; eip && !LockOf(*eip).empty()) {
+    error.message += "; " + LockOf(*eip);
+  }
   if (IsOfReach(error)) cut_off_.insert(pass->object.id.Key());
   if (IsToBeTold(*pass, error)) {
     memory.told_failure = now;
