@@ -159,6 +159,7 @@ class Eip::Replica : public Program {
   }
 
   async::Task<void> Stop() override { return berth_->leadership.Stop(); }
+  std::size_t Remembered() const { return berth_->system.Remembered(); }
 
   void Restart() {
     owner_.front_->Leave(process_);
@@ -467,6 +468,36 @@ async::Duration Eip::Aftermath(World& world) {
   }
   told_watch_.emplace(world.scheduler().Now() + kUntilSettled);
   return kLength;
+}
+
+bool Eip::DeleteAll(World& world) {
+  // Nobody but the user can end these: see CheckObject.
+  for (const Json& object : world.List(kCollection)) {
+    if (!IsElsewhere(object) && !MayHaveLostAnAddress(UidOf(object))) continue;
+    world.Ask({.method = kube::Method::kPatch,
+               .path = ObjectPath(NameOf(object)),
+               .body = Format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})",
+                              eip::kOnStuckAnnotation),
+               .content_type = kMergePatch});
+  }
+  users_->DeleteAll();
+  return true;
+}
+
+std::optional<std::string> Eip::Left(World& world) {
+  DeleteAll(world);
+  if (auto wrong = See(world)) return wrong;
+  const auto objects = world.List(kCollection);
+  if (!objects.empty()) {
+    return Format("{} is left: {}", NameOf(objects[0]), Text(ReadyOf(objects[0]), "message"));
+  }
+  if (auto leaked = witness_.Leaked(objects)) return leaked;
+  for (const Replica* replica : running_) {
+    if (const std::size_t entries = replica->Remembered(); entries > 0) {
+      return Format("a replica remembers {} entries of nothing", entries);
+    }
+  }
+  return std::nullopt;
 }
 
 // Others let go of what they held, so that everything can come to its end.

@@ -44,6 +44,8 @@ class Eip : public Scenario {
                                    const kube::Request& request) override;
   async::Duration Aftermath(World& world) override;
   std::optional<std::string> Unsettled(World& world) override;
+  bool DeleteAll(World& world) override;
+  std::optional<std::string> Left(World& world) override;
   std::vector<std::string> Refusable() const override { return {"eips"}; }
   const Coverage* coverage() const override { return users_ ? &users_->coverage() : nullptr; }
 
@@ -65,6 +67,7 @@ class Eip : public Scenario {
   void Calm();
   std::string SomeAddress(World& world) const;
   std::optional<std::string> See(World& world);
+  static bool IsElsewhere(const Json& object);
   bool MayHaveLostAnAddress(const std::string& uid) const;
   std::optional<std::string> CheckTold(const Json& object);
   std::optional<std::string> CheckObject(const Json& object, const std::vector<Json>& all) const;

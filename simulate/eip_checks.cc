@@ -15,8 +15,10 @@ namespace simulator = cloud::simulator;
 
 Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
 
+}  // namespace
+
 // Its address, or attempt, is where Berth does not work in the end.
-bool IsElsewhere(const Json& object) {
+bool Eip::IsElsewhere(const Json& object) {
   const Json status = Part(object, "status");
   const std::string account = Text(status, "account");
   if (Text(status, "allocationID").empty() && !Part(status, "attempt").contains("clientToken")) {
@@ -25,8 +27,6 @@ bool IsElsewhere(const Json& object) {
   return !account.empty() &&
          (account != simulator::kDefaultAccount || Text(status, "region") != Eip::kRegion);
 }
-
-}  // namespace
 
 std::optional<std::string> Eip::Check(World& world, const std::string& writer,
                                       const kube::Request& request) {

@@ -31,6 +31,8 @@ class Lookout {
   // The address as the cloud has it now; none when it does not tell of it.
   async::Task<Seen> See(std::string id);
 
+  std::size_t waiting() const { return waiting_.size(); }
+
  private:
   struct Waiter {
     std::string id;

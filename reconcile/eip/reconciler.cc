@@ -120,6 +120,15 @@ void Reconciler::Reached() {
   });
 }
 
+std::size_t Reconciler::Remembered() const {
+  std::size_t entries = memories_.size() + cut_off_.size();
+  for (const Turnstile* turnstile : {&allocating_, &releasing_}) {
+    entries += turnstile->inside() + turnstile->waiting();
+  }
+  for (const auto& [account, lookout] : lookouts_) entries += lookout.waiting();
+  return entries;
+}
+
 async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
   const std::string& id = pass->object.allocation_id;
   const Spec& spec = pass->object.spec;

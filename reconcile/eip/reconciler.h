@@ -56,6 +56,9 @@ class Reconciler {
 
   async::Task<Outcome> Reconcile(std::string key);
 
+  // Entries of all tables by object. None is left when all objects are gone.
+  std::size_t Remembered() const;
+
  private:
   // What is known of an object beside what is written down, for as long as this leader leads.
   struct Memory {

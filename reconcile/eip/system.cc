@@ -201,6 +201,13 @@ std::string System::HolderOf(const std::string& allocation_id,
   return holder;
 }
 
+std::size_t System::Remembered() const {
+  const Parts::Work* work = parts_->work.get();
+  const std::size_t while_leading =
+      work ? work->reconciler.Remembered() + work->controller.KnownKeys() : 0;
+  return parts_->objects.size() + parts_->latest.size() + while_leading;
+}
+
 const runtime::Controller* System::controller() const {
   return parts_->work ? &parts_->work->controller : nullptr;
 }

@@ -39,6 +39,9 @@ class System {
   std::string HolderOf(const std::string& allocation_id, const std::string& except_uid) const;
   // The controller while leading, none otherwise.
   const runtime::Controller* controller() const;
+  // Entries of all tables by object: cache, queue, attempts. None is left when all objects are
+  // gone.
+  std::size_t Remembered() const;
 
  private:
   struct Parts;

@@ -27,6 +27,7 @@ class Turnstile {
   void Leave(const std::string& key);
 
   std::size_t waiting() const { return line_.size(); }
+  std::size_t inside() const { return inside_.size(); }
 
  private:
   const std::size_t places_;

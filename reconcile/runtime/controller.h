@@ -76,6 +76,8 @@ class Controller {
 
   const std::string& name() const { return options_.name; }
   ControllerStats Stats() const;
+  // Keys that wait, are worked on, are delayed or have failures.
+  std::size_t KnownKeys() const { return queue_.size(); }
 
  private:
   using Outcome = std::optional<kube::Result<Requeue>>;  // none: past the deadline

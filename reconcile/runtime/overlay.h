@@ -65,6 +65,7 @@ class Overlay {
   }
 
   void Clear() { noted_.clear(); }
+  std::size_t size() const { return noted_.size(); }
 
  private:
   struct Noted {
