@@ -27,7 +27,6 @@ using namespace std::chrono_literals;
 namespace simulator = cloud::simulator;
 
 constexpr const char* kMergePatch = "application/merge-patch+json";
-constexpr const char* kKeyId = "LTAIsimulated";
 constexpr const char* kSecret = "simulated";
 constexpr const char* kOtherKeyId = "LTAIother";
 constexpr const char* kOtherAccount = "6543210987654321";
@@ -40,6 +39,7 @@ constexpr std::array<const char*, 2> kUnknownCodes = {"InvalidTagValue.Malformed
 constexpr std::array<const char*, 7> kActions = {
     "TagResources",      "UnTagResources",    "ModifyEipAddressAttribute",  "AllocateEipAddress",
     "ReleaseEipAddress", "MoveResourceGroup", "AddCommonBandwidthPackageIp"};
+constexpr std::uint64_t kThrottles = 0;
 constexpr std::uint64_t kStormsOfChaos = 7;
 constexpr std::size_t kQuota = 100'000;
 
@@ -78,7 +78,7 @@ void DropTagsWithin(World& world, async::Duration most, std::string name) {
 // What goes wrong on the way to the cloud, as often as on the way to the API server.
 class Eip::Trouble : public simulator::Fates {
  public:
-  Trouble(World& world, const Eip& owner) : world_(world), owner_(owner) {}
+  Trouble(World& world, Eip& owner) : world_(world), owner_(owner) {}
 
   simulator::Fate Draw(const http::Request& request) override {
     Dice& random = world_.random();
@@ -117,6 +117,7 @@ class Eip::Trouble : public simulator::Fates {
       // Who says that something went wrong inside may have done it all the same.
       fate.carried_out = fate.refusal->http_code >= 500 && random.Chance(0.3);
     }
+    world_.scheduler().After(fate.there, [this] { owner_.Note(world_); });
     return fate;
   }
 
@@ -128,7 +129,7 @@ class Eip::Trouble : public simulator::Fates {
   }
 
   World& world_;
-  const Eip& owner_;
+  Eip& owner_;
 };
 
 // The access key that Berth is given at the moment.
@@ -288,6 +289,7 @@ void Eip::Move(World& world) {
   }
   world.scheduler().After(random.Between(1s, 90s), [this, &world] {
     world.Trace("{}", "Berth has its own account and region");
+    moved_until_ = world.scheduler().Now();
     key_id_ = kKeyId;
     GiveRegion(kRegion);
   });
@@ -378,8 +380,14 @@ void Eip::Restore(World& world) {
   world.Ask({.method = kube::Method::kPost, .path = kCollection, .body = copy.to_string()});
 }
 
+void Eip::Note(World& world) {
+  cloud_.Settle(world.scheduler().WallNow());
+  history_.Note(world.scheduler().Now());
+}
+
 // What others do in the cloud.
 void Eip::Meddle(World& world) {
+  Note(world);
   Dice& random = world.random();
   const auto eips = cloud_.vpc().Eips();
   if (eips.empty()) return;
@@ -433,7 +441,7 @@ void Eip::SomeStorm(World& world) {
 void Eip::Storm(World& world, std::uint64_t kind, async::Duration length) {
   Dice& random = world.random();
   world.Trace("storm {} for {}", kind, std::chrono::floor<std::chrono::milliseconds>(length));
-  if (kind == 0) ++storms_;
+  if (kind == kThrottles) ++storms_;
   if (kind == 1) cloud_.vpc().SetQuota(0);
   if (kind == 2) cloud_.vpc().SetFunded(false);
   if (kind == 3) cloud_.keys().Revoke(kKeyId);
@@ -446,28 +454,45 @@ void Eip::Storm(World& world, std::uint64_t kind, async::Duration length) {
     if (kind == 6) passing_.pop_back();
     if (kind == 5) --untrusted_;
     if (kind == 4) --forbidden_;
-    if (kind == 0) --storms_;
+    if (kind == kThrottles) --storms_;
     if (kind == 1) cloud_.vpc().SetQuota(kQuota);
     if (kind == 2) cloud_.vpc().SetFunded(true);
     if (kind == 3) cloud_.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"});
   });
 }
 
-// One fault goes on for long, and users change every object in it. What is told of each is bounded.
+// One fault goes on for long, and users change every object in it. The changes are told of soon,
+// and what is told of each object is bounded.
 async::Duration Eip::Aftermath(World& world) {
   constexpr auto kLength = 20min;
-  constexpr auto kUntilSettled = 3min;  // of the chaos, and of the users' changes
+  constexpr auto kUntilSettled = 3min;  // from the chaos
+  constexpr auto kUntilTold = 30s;
   Dice& random = world.random();
   if (!random.Chance(0.08)) return {};
-  Storm(world, random.Chance(0.5) ? kStormsOfChaos : random.Below(kStormsOfChaos), kLength);
+  const auto kind = random.Chance(0.5) ? kStormsOfChaos : random.Below(kStormsOfChaos);
+  Storm(world, kind, kLength);
+  ChangeAll(world, "late");
+  world.scheduler().After(kUntilSettled, [this, &world] {
+    ChangeAll(world, "later");
+    const auto objects = world.List(kCollection);
+    if (objects.empty()) return;
+    world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(NameOf(objects[0]))});
+  });
+  world.scheduler().After(kUntilSettled + kUntilTold, [this, &world, kind] {
+    told_watch_.emplace(world.scheduler().Now());
+    // Who waits for a turn at a cloud that throttles is told later.
+    if (auto wrong = CheckFollowed(world); wrong && kind != kThrottles) world.Violate(*wrong);
+  });
+  return kLength;
+}
+
+void Eip::ChangeAll(World& world, const std::string& how) {
   for (const Json& object : world.List(kCollection)) {
     world.Ask({.method = kube::Method::kPatch,
                .path = ObjectPath(NameOf(object)),
-               .body = R"({"spec":{"name":"n3","description":"late","tags":{"team":"t3"}}})",
+               .body = Format(R"({{"spec":{{"name":"{0}","tags":{{"team":"{0}"}}}}}})", how),
                .content_type = kMergePatch});
   }
-  told_watch_.emplace(world.scheduler().Now() + kUntilSettled);
-  return kLength;
 }
 
 bool Eip::DeleteAll(World& world) {

@@ -10,6 +10,7 @@
 #include "cloud/simulator/cloud.h"
 #include "cloud/simulator/transport.h"
 #include "json/json.h"
+#include "simulate/eip_history.h"
 #include "simulate/eip_witness.h"
 #include "simulate/scenario.h"
 #include "simulate/told_watch.h"
@@ -30,6 +31,7 @@ class Eip : public Scenario {
  public:
   static constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
   static constexpr const char* kRegion = "cn-hangzhou";
+  static constexpr const char* kKeyId = "LTAIsimulated";
   // In the message of every refusal that passes.
   static constexpr const char* kPasses = "this will pass";
 
@@ -61,6 +63,7 @@ class Eip : public Scenario {
   void Restore(World& world);
   void Meddle(World& world);
   void SomeStorm(World& world);
+  void ChangeAll(World& world, const std::string& how);
   void Storm(World& world, std::uint64_t kind, async::Duration length);
   void Move(World& world);
   void GiveRegion(const std::string& region);
@@ -70,6 +73,9 @@ class Eip : public Scenario {
   static bool IsElsewhere(const Json& object);
   bool MayHaveLostAnAddress(const std::string& uid) const;
   std::optional<std::string> CheckTold(const Json& object);
+  std::optional<std::string> CheckTruth(World& world, const Json& object) const;
+  std::optional<std::string> CheckFollowed(World& world);
+  void Note(World& world);
   std::optional<std::string> CheckObject(const Json& object, const std::vector<Json>& all) const;
   std::optional<std::string> CheckBlame(const Json& object, const std::vector<Json>& all) const;
   std::optional<std::string> CheckAddress(const Json& object, const cloud::Eip& eip) const;
@@ -83,6 +89,7 @@ class Eip : public Scenario {
   std::unique_ptr<Users> users_;
   std::unique_ptr<WebhookFront> front_;
   EipWitness witness_{cloud_};
+  EipHistory history_{cloud_};
   std::set<std::string> wiped_;       // uids whose status somebody took away
   std::set<std::string> edited_;      // uids whose status a user wrote since Berth did
   async::Duration grace_{};           // see EipWitness::See
@@ -96,6 +103,7 @@ class Eip : public Scenario {
   bool moves_ = false;
   std::string key_id_;  // of the moment
   std::string region_;
+  async::TimePoint moved_until_{};  // Berth had another key or region until then
   std::set<Replica*> running_;
   int starts_ = 0;                                // of Berth, in all replicas
   std::map<std::string, std::string> sync_time_;  // uid to status.lastSyncTime, as last seen

@@ -11,9 +11,19 @@
 namespace berth::simulate {
 namespace {
 
+using namespace std::chrono_literals;
 namespace simulator = cloud::simulator;
 
+// A pass over an object takes no longer, from the look at the cloud to the last write.
+constexpr auto kPass = 20s;
+
 Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
+
+// Whether a condition is of the spec as it is now.
+bool IsCurrent(const Json& object, const Json& condition) {
+  return condition.get_value_or<std::int64_t>("observedGeneration", 0) ==
+         object["metadata"].get_value_or<std::int64_t>("generation", 0);
+}
 
 }  // namespace
 
@@ -32,16 +42,21 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
                                       const kube::Request& request) {
   if (auto wrong = See(world)) return wrong;
   if (writer == "user") return std::nullopt;
+  Note(world);
   const auto now = world.scheduler().Now();
   if (told_watch_ && request.path.contains("/events")) return told_watch_->SawEvent(request, now);
   for (const Json& object : world.List(kCollection)) {
     const std::string uid = UidOf(object);
-    if (request.path.contains(NameOf(object) + "/status")) edited_.erase(uid);
+    const bool written = request.path.contains("/" + NameOf(object) + "/status");
+    if (written) edited_.erase(uid);
     if (edited_.contains(uid)) {
       sync_time_[uid] = Text(Part(object, "status"), "lastSyncTime");
       continue;
     }
     if (auto wrong = CheckTold(object)) return wrong;
+    if (written) {
+      if (auto wrong = CheckTruth(world, object)) return wrong;
+    }
     if (!told_watch_) continue;
     if (auto wrong = told_watch_->Saw(object, now)) return wrong;
   }
@@ -73,6 +88,65 @@ std::optional<std::string> Eip::CheckTold(const Json& object) {
     return NameOf(object) + " says that it was synced, and that it was not";
   }
   before = synced;
+  return std::nullopt;
+}
+
+// Whether the conditions that have just been written were true when the cloud was last asked.
+std::optional<std::string> Eip::CheckTruth(World& world, const Json& object) const {
+  const Json ready = ReadyOf(object);
+  const Json status = Part(object, "status");
+  const std::string reason = Text(ready, "reason");
+  const std::string name = NameOf(object);
+  const std::string id = Text(status, "allocationID");
+  const auto now = world.scheduler().Now();
+  const auto since = now - grace_ - kPass;
+  if (witness_.IsExcused(UidOf(object)) || !IsCurrent(object, ready)) return std::nullopt;
+  using State = EipHistory::State;
+  const auto has_been = [&](const auto& like) { return history_.HasBeen(id, since, like); };
+  if (reason == "Created" || reason == "Updated") {
+    if (!has_been([&](const State& state) { return state && !CheckAddress(object, state->eip); })) {
+      return Format("{} is told to be in sync: {}", name, id);
+    }
+    if (!has_been([](const State& state) { return state && state->lock_reasons.empty(); })) {
+      return name + " is Ready and locked";
+    }
+  }
+  if (reason == "Locked" &&
+      !has_been([](const State& state) { return state && !state->lock_reasons.empty(); })) {
+    return name + " is told that it is locked";
+  }
+  const bool unlisted = has_been([](const State& state) { return !state || !state->visible; });
+  const bool progressing = Text(ConditionOf(object, "Progressing"), "status") == "True";
+  if (reason == "Lost" && !progressing && !id.empty() && !unlisted) {
+    return name + " is told that it is lost";
+  }
+  const bool away = reason == "WrongAccount" || reason == "WrongRegion";
+  const bool moved = key_id_ != kKeyId || region_ != kRegion || moved_until_ >= since;
+  if (away && !IsElsewhere(object) && !moved) return name + " is told that it is elsewhere";
+  if ((reason == "Deleting" || reason == "Deleted") && !Deleting(object)) {
+    return name + " is told that it is being deleted";
+  }
+  const bool synced = Text(ConditionOf(object, "Synced"), "status") == "True";
+  if (!synced || unlisted || Text(status, "eipAddress").empty()) return std::nullopt;
+  const bool seen = has_been([&](const State& state) {
+    return state && Text(status, "eipAddress") == state->eip.address &&
+           Text(status, "bandwidth") == state->eip.bandwidth &&
+           Text(status, "name") == state->eip.name &&
+           Text(status, "resourceGroupID") == state->eip.resource_group_id &&
+           Text(status, "bandwidthPackageID") == state->eip.bandwidth_package_id;
+  });
+  if (!seen) return name + " is Synced with what the cloud never had";
+  return std::nullopt;
+}
+
+// Whether an object is still told to be Ready that users have changed or deleted some time ago.
+std::optional<std::string> Eip::CheckFollowed(World& world) {
+  for (const Json& object : world.List(kCollection)) {
+    const Json ready = ReadyOf(object);
+    if (Text(ready, "status") != "True" || edited_.contains(UidOf(object))) continue;
+    if (Deleting(object)) return NameOf(object) + " is being deleted and Ready";
+    if (!IsCurrent(object, ready)) return NameOf(object) + " is Ready by a spec of before";
+  }
   return std::nullopt;
 }
 
@@ -182,7 +256,10 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
     }
   }
   if (!created) return std::nullopt;
-  if (witness_.TagOf(eip.allocation_id) != UidOf(object)) return name + " lacks its owner's tag";
+  const auto owner = eip.tags.find(std::string(eip::kOwnerTag));
+  if (owner == eip.tags.end() || owner->second != UidOf(object)) {
+    return name + " lacks its owner's tag";
+  }
   // What is to be taken off is known only to who has always had it.
   const bool always = witness_.OwnerOf(eip.allocation_id) == UidOf(object) &&
                       !witness_.WasNamedByOthers(eip.allocation_id, UidOf(object));

@@ -5,7 +5,10 @@
 namespace berth::eip {
 namespace {
 
+using testing::AllOf;
+using testing::Each;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr const char* kOtherAccount = "42";
@@ -140,6 +143,32 @@ TEST_F(EipPlaceTest, WithoutARecordAnAddressThatIsNotSeenIsNeitherReleasedNorRep
   ASSERT_TRUE(Exists("web"));
   EXPECT_THAT(Ready("web"), HasSubstr("does not say where"));
   EXPECT_TRUE(cloud_.vpc().Find(id));
+}
+
+// The cloud lists it long after it was allocated.
+class LatePlaceTest : public EipSystemTest {
+ protected:
+  LatePlaceTest() : EipSystemTest(10min) {}
+};
+
+TEST_F(LatePlaceTest, AnAddressThatIsFoundAgainIsNotLostAnyMore) {
+  Create("web", "");
+  executor_.Advance(10s);
+  Send(kube::Method::kPatch, Path("web") + "/status", R"({"status":{"account":null}})",
+       "application/merge-patch+json");
+  executor_.Advance(5min);
+  ASSERT_THAT(Ready("web"), StartsWith("False Lost"));
+  // As it is before each write.
+  std::vector<std::string> states;
+  transport_.refuses = [&](const kube::Request&) {
+    server_.Handle({.path = Path("web")},
+                   [&](const auto& answer) { states.push_back(answer.body); });
+    return false;
+  };
+  executor_.Advance(10min);
+  EXPECT_THAT(Ready("web"), StartsWith("True"));
+  EXPECT_GT(states.size(), 1u);
+  EXPECT_THAT(states, Each(Not(AllOf(HasSubstr(R"("reason":"Lost")"), HasSubstr("eipAddress")))));
 }
 
 }  // namespace

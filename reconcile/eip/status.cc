@@ -72,8 +72,9 @@ std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::E
 Report Report::Of(const Object& object) {
   const bool was_new = object.told_reason.empty();
   const bool deleting = object.id.deleting != 0;
-  // Of another spec, or before the deletion, it says nothing.
-  if (was_new || deleting || (object.told_ready && !object.ToldReadyNow())) {
+  // Of another spec, or before the deletion, it says nothing; and who has a place is not lost.
+  if (was_new || deleting || object.told_reason == "Lost" ||
+      (object.told_ready && !object.ToldReadyNow())) {
     return {.progressing = true,
             .reason = deleting  ? "Deleting"
                       : was_new ? "Creating"
