@@ -246,8 +246,10 @@ RequestFramer::Verdict RequestFramer::ReadChunks(std::string_view input) {
       phase_ = Phase::kChunkSize;
     }
     const std::size_t line_end = input.find(kLineEnd, scanned_);
+    // The half of a line end that has been read is no part of the line.
+    const std::size_t read_end = input.size() - (input.ends_with('\r') ? 1 : 0);
     const std::size_t line_size =
-        (line_end == std::string_view::npos ? input.size() : line_end) - scanned_;
+        (line_end == std::string_view::npos ? read_end : line_end) - scanned_;
     if (line_size > kMaxChunkLine || scanned_ > most)
       return Refuse(400, "a chunk's size line is too long");
     if (line_end == std::string_view::npos) return Verdict::kNeedMore;

@@ -59,6 +59,15 @@ TEST(Framing, ABlankMayStandBetweenAChunkSizeAndItsExtension) {
   EXPECT_EQ(outcome.verdict, Verdict::kComplete);
 }
 
+TEST(Framing, AChunkLineOfTheLimitMayBeCutAnywhere) {
+  const std::string request = kChunked + "2;" + std::string(254, 'x') + "\r\nhi\r\n0\r\n\r\n";
+  EXPECT_EQ(Frame(request).verdict, Verdict::kComplete);
+  RequestFramer framer;
+  const std::size_t inside_line_end = request.find("\nhi");
+  EXPECT_EQ(framer.Feed(std::string_view(request).substr(0, inside_line_end)), Verdict::kNeedMore);
+  EXPECT_EQ(framer.Feed(request), Verdict::kComplete);
+}
+
 TEST(Framing, TurnsChunksIntoAPlainBody) {
   const Outcome outcome = Frame(
       "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n3;x=y\r\n "
