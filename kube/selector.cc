@@ -230,6 +230,8 @@ struct Term {
   bool negated = false;
 };
 
+bool IsEscaped(char c) { return c == ',' || c == '=' || c == '\\'; }
+
 // "key=value", with a backslash before a comma, an equals sign or a backslash that is meant as
 // such.
 std::optional<Term> ParseTerm(std::string_view text) {
@@ -241,7 +243,7 @@ std::optional<Term> ParseTerm(std::string_view text) {
   std::string_view value = text.substr(equals + 1);
   if (!term.negated && value.starts_with('=')) value.remove_prefix(1);
   for (std::size_t i = 0; i < value.size(); ++i) {
-    if (value[i] == '\\' && i + 1 < value.size()) {
+    if (value[i] == '\\' && i + 1 < value.size() && IsEscaped(value[i + 1])) {
       ++i;
     } else if (value[i] == '=' || value[i] == '\\') {
       return std::nullopt;
@@ -254,14 +256,15 @@ std::optional<Term> ParseTerm(std::string_view text) {
 std::vector<std::string_view> SplitTerms(std::string_view text) {
   std::vector<std::string_view> terms;
   std::size_t begin = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    if (i < text.size() && text[i] == '\\') {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\') {
       ++i;
-    } else if (i == text.size() || text[i] == ',') {
+    } else if (text[i] == ',') {
       terms.push_back(text.substr(begin, i - begin));
       begin = i + 1;
     }
   }
+  terms.push_back(text.substr(begin));
   return terms;
 }
 

@@ -232,6 +232,13 @@ TEST(FieldSelector, ABackslashMeansTheSignItself) {
   EXPECT_TRUE(selector->Matches(Labels{{"status.phase", R"(a,b=c\)"}}));
 }
 
+TEST(FieldSelector, AWrongEscapeIsRefused) {
+  for (const char* text :
+       {R"(status.phase=a\)", R"(\)", R"(status.phase=a,status.phase=b\)", R"(status.phase=a\b)"}) {
+    EXPECT_FALSE(Selector::ParseFields(text, {"status.phase"})) << text;
+  }
+}
+
 TEST(FieldSelector, ErrorsSayWhatIsWrong) {
   const auto error = [](std::string_view text) {
     const auto selector = Selector::ParseFields(text, {"status.phase"});
