@@ -1,5 +1,6 @@
 #include "kube/yaml.h"
 
+#include <simdjson.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -78,7 +79,14 @@ class Conversion {
   }
 
  private:
+  // yaml-cpp passes wrong bytes through, and writes some for the escapes \N and \_.
+  static Result<void> CheckUtf8(const YAML::Node& node) {
+    if (simdjson::validate_utf8(node.Scalar())) return {};
+    return At(node.Mark(), "the text is not UTF-8");
+  }
+
   static Result<Json> Scalar(const YAML::Node& node) {
+    if (auto fine = CheckUtf8(node); !fine) return std::unexpected(fine.error());
     const std::string& text = node.Scalar();
     const std::string& tag = node.Tag();
     if (tag == kQuoted || tag == kString) return Json(text);
@@ -95,6 +103,7 @@ class Conversion {
     for (const std::pair<YAML::Node, YAML::Node>& member : node) {
       const auto& [key, value] = member;
       if (!key.IsScalar()) return At(key.Mark(), "a key must be a scalar");
+      if (auto fine = CheckUtf8(key); !fine) return std::unexpected(fine.error());
       if (map.contains(key.Scalar())) {
         return At(key.Mark(), Format("the key \"{}\" is there twice", key.Scalar()));
       }

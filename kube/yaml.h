@@ -16,8 +16,8 @@ inline constexpr int kMaxYamlDepth = 64;
 // ~ and null; true, yes, on and their opposites; whole numbers, also 0x, 0o and 0b; numbers with a
 // fraction or an exponent. What is quoted or tagged !!str is a string, as is every key. Refused as
 // kTerminal, with the line: malformed text, a key twice in a map, a key that is no scalar, other
-// tags, no or several documents, and whatever is over the bounds above. O(size, aliases written
-// out).
+// tags, text that isn't UTF-8, no or several documents, and whatever is over the bounds above.
+// O(size, aliases written out).
 Result<Json> YamlToJson(std::string_view text);
 
 }  // namespace berth::kube

@@ -71,6 +71,13 @@ TEST(Yaml, RefusalsNameTheLine) {
   EXPECT_THAT(Converted(""), HasSubstr("0 YAML documents"));
 }
 
+TEST(Yaml, OnlyUtf8IsTaken) {
+  EXPECT_EQ(Converted("a: 1\nb: \xff\n"), "refused: line 2: the text is not UTF-8");
+  EXPECT_EQ(Converted("\xb8: a\n"), "refused: line 1: the text is not UTF-8");
+  EXPECT_EQ(Converted(R"(a: "\N")"), "refused: line 1: the text is not UTF-8");
+  EXPECT_EQ(Converted("\xc3\xa9: \xe2\x82\xac"), "{\"\xc3\xa9\":\"\xe2\x82\xac\"}");
+}
+
 TEST(Yaml, IsBounded) {
   EXPECT_THAT(Converted(std::string(kMaxYaml + 1, ' ')), HasSubstr("over 1 MiB"));
   EXPECT_THAT(Converted(std::string(65, '[') + std::string(65, ']')), HasSubstr("too deeply"));
