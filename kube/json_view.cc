@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "kube/big_numbers.h"
+
 namespace berth::kube {
 
 namespace dom = simdjson::dom;
@@ -184,6 +186,8 @@ Result<JsonView> JsonDocument::Parse(std::string_view text) {
     error = simdjson::CAPACITY;
   } else {
     error = impl_->Parse(text, root);
+    // simdjson keeps longer ones as text, but takes those of 20 digits for malformed.
+    if (error == simdjson::NUMBER_ERROR) error = impl_->Parse(WithFractions(text, 20), root);
   }
   if (error == simdjson::SUCCESS) return JsonView::Element::View(root);
   const bool passing = error == simdjson::MEMALLOC;

@@ -66,7 +66,7 @@ class JsonView {
         Context(visit));
   }
 
-  // Without white space; members, their order and big numbers as they were. "" when absent.
+  // Without white space; order and big numbers as they were (20 digits: a double). "" when absent.
   std::string ToJson() const;
 
  private:

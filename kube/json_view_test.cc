@@ -127,6 +127,17 @@ TEST_F(JsonViewTest, NumbersPast64BitsAreKeptAsWritten) {
   EXPECT_THAT(view["after"].Int(), Optional(1));
 }
 
+TEST_F(JsonViewTest, WholeNumbersOf20DigitsPast64BitsAreDoubles) {
+  constexpr std::string_view text =
+      R"({"a":[18446744073709551616,99999999999999999999],"u":18446744073709551615,)"
+      R"("18446744073709551616":"\"18446744073709551616"})";
+  const JsonView view = Parse(text);
+  EXPECT_TRUE(view["a"].At(0).is_number());
+  EXPECT_EQ(view["a"].At(0).Int(), std::nullopt);
+  EXPECT_EQ(view["18446744073709551616"].String(), "\"18446744073709551616");
+  EXPECT_EQ(Json::parse(view.ToJson()), Json::parse(text));
+}
+
 TEST_F(JsonViewTest, DepthIsBounded) {
   EXPECT_TRUE(document_.Parse(Nested(JsonDocument::kMaxDepth)));
   EXPECT_THAT(Refused(Nested(JsonDocument::kMaxDepth + 1)), HasSubstr("too deep"));

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "kube/big_numbers.h"
+
 namespace berth::kube::memory {
 
 namespace dom = simdjson::dom;
@@ -21,7 +23,10 @@ class Decoder::Builder {
       if (const auto error = parser_.allocate(kFirstCapacity, kMaxDepth)) return Failed(error);
     }
     dom::element root;
-    if (const auto error = parser_.parse(text.data(), text.size()).get(root)) return Failed(error);
+    auto error = parser_.parse(text.data(), text.size()).get(root);
+    if (error == simdjson::BIGINT_ERROR || error == simdjson::NUMBER_ERROR)
+      error = parser_.parse(WithFractions(text, std::string_view::npos)).get(root);
+    if (error) return Failed(error);
     duplicates_ = duplicates;
     path_.clear();
     return Build(root);

@@ -23,7 +23,7 @@ class Decoder {
   ~Decoder();
 
   // Of members with the same key the last counts, as in Go; the paths of such members are added to
-  // `duplicates`. A whole number is an integer however it was written. The error is for people.
+  // `duplicates`. A whole number, also 1.0, is an integer, past 64 bits a double. Errors are text.
   std::expected<Value, std::string> Decode(std::string_view text,
                                            std::vector<std::string>* duplicates = nullptr);
 
