@@ -51,6 +51,25 @@ void AppendNumber(Number number, std::string& out) {
   out.append(text.data(), end);
 }
 
+bool IsOneOf(std::string_view characters, std::string_view text, std::size_t at) {
+  return at < text.size() && characters.contains(text[at]);
+}
+
+// Whether one half of a surrogate pair is escaped without the other. Where an escape follows,
+// jsoncons takes it for the second half; a second half alone it leaves out.
+bool HasLoneSurrogate(std::string_view text) {
+  constexpr std::size_t kEscape = std::string_view("\\ud83d").size();
+  std::size_t second_half = text.npos;  // where it has to begin
+  for (std::size_t at = text.find('\\'); at != text.npos; at = text.find('\\', at)) {
+    const bool is_half = IsOneOf("u", text, at + 1) && IsOneOf("dD", text, at + 2);
+    const bool is_second = is_half && IsOneOf("cdefCDEF", text, at + 3);
+    if (is_second != (at == second_half)) return true;
+    second_half = is_half && IsOneOf("89abAB", text, at + 3) ? at + kEscape : text.npos;
+    at += 2;
+  }
+  return false;
+}
+
 }  // namespace
 
 // Makes a value of the events that jsoncons reads from a text.
@@ -205,6 +224,7 @@ BasicJson<kOrder> BasicJson<kOrder>::Array() {
 template <JsonOrder kOrder>
 std::expected<BasicJson<kOrder>, std::string> BasicJson<kOrder>::Parse(std::string_view text,
                                                                        int max_depth) {
+  if (HasLoneSurrogate(text)) return std::unexpected("half a surrogate pair");
   jsoncons::json_options options;
   options.max_nesting_depth(max_depth).allow_comments(false);
   Builder builder;

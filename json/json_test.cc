@@ -127,6 +127,14 @@ TEST(JsonTest, StringsAreUtf8) {
   EXPECT_EQ(Json(std::string_view("\b\0", 2)).to_string(), R"("\u0008\u0000")");
 }
 
+TEST(JsonTest, HalfASurrogatePairIsRefused) {
+  for (const char* text : {R"("\ude00")", R"("\ud83d")", R"({"\udc00":1})", R"("\ud01d\ude00")",
+                           R"("\ud83d\ud000")", R"("\ud83d\n")"}) {
+    EXPECT_FALSE(Json::Parse(text)) << text;
+  }
+  EXPECT_TRUE(Json::Parse(R"("\ud01d\ud7ff")")) << "the last character before the surrogates";
+}
+
 // Json and jsoncons::ojson read and write the same text.
 TEST(JsonTest, ReadsAndWritesAsJsonconsDoes) {
   EXPECT_TRUE(rc::check([](const std::vector<std::pair<std::string, std::int64_t>>& members,
