@@ -12,6 +12,8 @@ constexpr std::string_view kJson = "application/json-patch+json";
 constexpr std::string_view kMerge = "application/merge-patch+json";
 constexpr std::string_view kStrategic = "application/strategic-merge-patch+json";
 constexpr std::size_t kMostOperations = 10'000;  // as in kube-apiserver
+// Bytes that the copies of a JSON patch may add, as in kube-apiserver. Each may double an object.
+constexpr std::size_t kMostCopied = std::size_t{3} << 20;
 constexpr std::string_view kTakenByCustom =
     "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
 
@@ -47,15 +49,26 @@ std::optional<std::size_t> ReadIndex(const std::string& step, std::size_t limit)
   return index;
 }
 
+// Arrays and objects in each other.
+std::size_t DepthOf(const Value& value) {
+  if (!value.is_array() && !value.is_object()) return 0;
+  std::size_t deepest = 0;
+  for (const Value& item : value.array_range()) deepest = std::max(deepest, DepthOf(item));
+  for (const auto& member : value.object_range())
+    deepest = std::max(deepest, DepthOf(member.value()));
+  return deepest + 1;
+}
+
 // The place of one operation: what holds it, and its name there.
 struct Place {
   Value* holder = nullptr;
   std::string name;
+  std::size_t depth = 0;  // arrays and objects around the place
 
   static std::optional<Place> Find(Value& object, std::string_view pointer) {
     auto steps = ReadPointer(pointer);
     if (!steps || steps->empty()) return std::nullopt;
-    Place place{&object, std::move(steps->back())};
+    Place place{&object, std::move(steps->back()), steps->size()};
     steps->pop_back();
     for (std::string& step : *steps) {
       place.holder = Place{place.holder, std::move(step)}.Get();
@@ -71,7 +84,11 @@ struct Place {
     return index ? &(*holder)[*index] : nullptr;
   }
 
+  // Whether an object with the value here can still be read.
+  bool HasRoomFor(const Value& value) const { return depth + DepthOf(value) <= Decoder::kMaxDepth; }
+
   bool Add(Value value) const {
+    if (!HasRoomFor(value)) return false;
     if (holder->is_object()) {
       holder->insert_or_assign(name, std::move(value));
       return true;
@@ -99,12 +116,14 @@ struct Place {
   bool Replace(Value value) const {
     if (holder->is_object()) return Add(std::move(value));
     Value* there = Get();
-    if (there) *there = std::move(value);
-    return there != nullptr;
+    if (!there || !HasRoomFor(value)) return false;
+    *there = std::move(value);
+    return true;
   }
 };
 
-bool ApplyOperation(Value& object, const Value& operation) {
+// `copied` counts the bytes of copies.
+bool ApplyOperation(Value& object, const Value& operation, std::size_t& copied) {
   const std::string_view op = TextAt(operation, "op");
   const auto place = Place::Find(object, TextAt(operation, "path"));
   if (!place) return false;
@@ -118,8 +137,10 @@ bool ApplyOperation(Value& object, const Value& operation) {
   }
   if (op != "move" && op != "copy") return false;
   const auto from = Place::Find(object, TextAt(operation, "from"));
-  if (!from || !from->Get()) return false;
-  Value moved = *from->Get();
+  Value* source = from ? from->Get() : nullptr;
+  if (!source) return false;
+  if (op == "copy" && (copied += source->to_string().size()) > kMostCopied) return false;
+  Value moved = op == "move" ? std::move(*source) : *source;
   if (op == "move" && !from->Remove()) return false;
   // The removal may have moved what holds the place.
   const auto to = Place::Find(object, TextAt(operation, "path"));
@@ -232,8 +253,9 @@ void MergePatch(Value& object, const Value& patch) {
 }
 
 bool JsonPatch(Value& object, const Value& patch) {
+  std::size_t copied = 0;
   return std::ranges::all_of(patch.array_range(), [&](const Value& operation) {
-    return ApplyOperation(object, operation);
+    return ApplyOperation(object, operation, copied);
   });
 }
 

@@ -12,7 +12,8 @@ Outcome<Value> ApplyPatch(const Call& call, Decoder& decoder, Value object);
 // RFC 7396.
 void MergePatch(Value& object, const Value& patch);
 // RFC 6902, but that a replace of what is not there adds it, as kube-apiserver's does. False when
-// it cannot be applied, and then the object is anything.
+// it cannot be applied, and then the object is anything. Refused, too: copies of over 3 MiB in all,
+// and an object that would be deeper than Decoder::kMaxDepth.
 bool JsonPatch(Value& object, const Value& patch);
 // A merge patch that knows of lists: finalizers merge as a set, ownerReferences by uid, other lists
 // are replaced; with the directives $patch and $deleteFromPrimitiveList.
