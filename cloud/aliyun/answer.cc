@@ -65,7 +65,7 @@ Error Unreadable(const http::Response& response, bool writes) {
 Error FromCloud(const http::Response& response, const Json& body, const std::string& request_id,
                 std::initializer_list<std::string_view> secrets) {
   Error error;
-  error.reason = log::ToUtf8(Text(body, "Code"), kMaxMessage);
+  error.reason = WithoutSecrets(Text(body, "Code"), secrets);
   error.error_class = ClassOf(error.reason);
   error.message = WithoutSecrets(Text(body, "Message"), secrets);
   if (error.message.empty()) error.message = error.reason;
@@ -88,7 +88,9 @@ Answer ReadAnswer(const Result<http::Response>& response, bool writes,
   }
   const int code = response->code;
   std::optional<Json> body = ParseObject(response->body);
-  std::string request_id = body ? log::ToUtf8(Text(*body, "RequestId"), kMaxMessage) : "";
+  std::string request_id = body ? WithoutSecrets(Text(*body, "RequestId"), secrets) : "";
+  // Callers put it into messages of their own.
+  if (!request_id.empty()) (*body)["RequestId"] = request_id;
   if (code >= 200 && code < 300 && body) return {std::move(*body), std::move(request_id)};
   if (body && !Text(*body, "Code").empty()) {
     return {std::unexpected(FromCloud(*response, *body, request_id, secrets)), request_id};

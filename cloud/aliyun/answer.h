@@ -26,7 +26,7 @@ struct Answer {
 // its end. Without an answer, or with one that is no JSON object or over kMaxAnswer, the reason is
 // empty and a call that was sent is kAmbiguous if it `writes`, else kRetry; but an HTTP status of
 // 3xx or 4xx is kRetry, 429 kThrottled, and a connection that was not made, a TLS failure among
-// them, kRetry. `secrets` are blotted out of messages, and so is the
+// them, kRetry. `secrets` are blotted out of messages, codes and request IDs, and so is the
 // text that the cloud says it signed, where keys may stand in other forms.
 Answer ReadAnswer(const Result<http::Response>& response, bool writes,
                   std::initializer_list<std::string_view> secrets);

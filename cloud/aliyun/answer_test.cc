@@ -102,6 +102,15 @@ TEST(AnswerTest, NoSecretIsRepeated) {
   EXPECT_THAT(signed_text, Not(HasSubstr("tok")));
 }
 
+TEST(AnswerTest, NoSecretIsRepeatedInACodeOrARequestId) {
+  const auto refused = Read(403, R"({"Code":"hush","RequestId":"a token"})");
+  EXPECT_EQ(refused.outcome.error().reason, "***");
+  EXPECT_EQ(refused.outcome.error().message, "*** (request ID a ***)");
+  EXPECT_EQ(refused.request_id, "a ***");
+  const auto good = Read(200, R"({"RequestId":"a token"})");
+  EXPECT_EQ(good.outcome->to_string(), R"({"RequestId":"a ***"})");
+}
+
 TEST(AnswerTest, ASecretOfBlotsEndsToo) {
   const http::Response response{400, {}, R"({"Code":"Odd","Message":"a*b"})"};
   EXPECT_EQ(ReadAnswer(response, true, {"*", ""}).outcome.error().message, "a***b");

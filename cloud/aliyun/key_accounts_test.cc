@@ -47,28 +47,28 @@ class KeyAccountsTest : public testing::Test {
 };
 
 TEST_F(KeyAccountsTest, AKeyIsAskedAboutOnceHoweverManyWait) {
-  const auto one = Ask("a");
-  const auto two = Ask("a");
+  const auto one = Ask("key-a");
+  const auto two = Ask("key-a");
   ASSERT_EQ(transport_.size(), 1);
   EXPECT_EQ(transport_.last().header("x-acs-action"), "GetCallerIdentity");
   EXPECT_EQ(transport_.last().header("x-acs-version"), "2015-04-01");
   Answer("42");
   EXPECT_EQ(one->value().value(), "42");
   EXPECT_EQ(two->value().value(), "42");
-  EXPECT_EQ(Ask("a")->value().value(), "42");
+  EXPECT_EQ(Ask("key-a")->value().value(), "42");
   EXPECT_EQ(transport_.size(), 1);
-  EXPECT_FALSE(Ask("b")->ended());
+  EXPECT_FALSE(Ask("key-b")->ended());
   EXPECT_EQ(transport_.size(), 2);
 }
 
 TEST_F(KeyAccountsTest, AFailureStandsForAPauseThenTheKeyIsAskedAboutAgain) {
-  const auto first = Ask("a");
+  const auto first = Ask("key-a");
   Refuse("InvalidAccessKeyId.NotFound");
   EXPECT_EQ(first->value().error().reason, "InvalidAccessKeyId.NotFound");
-  EXPECT_EQ(Ask("a")->value().error().reason, "InvalidAccessKeyId.NotFound");
+  EXPECT_EQ(Ask("key-a")->value().error().reason, "InvalidAccessKeyId.NotFound");
   EXPECT_EQ(transport_.size(), 1);
   executor_.Advance(KeyAccounts::kPause);
-  const auto second = Ask("a");
+  const auto second = Ask("key-a");
   Answer("42");
   EXPECT_EQ(second->value().value(), "42");
 }
