@@ -6,7 +6,7 @@ add_library(berth_flags INTERFACE)
 target_compile_options(berth_flags INTERFACE -iquote${CMAKE_SOURCE_DIR})
 target_compile_options(berth_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
   # Both fire inside jsoncons when it is inlined.
-  -Wno-array-bounds -Wno-maybe-uninitialized)
+  -Wno-array-bounds $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 target_compile_definitions(berth_flags INTERFACE BERTH_VERSION="${PROJECT_VERSION}")
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   target_compile_options(berth_flags INTERFACE -fpch-preprocess)  # lets ccache see through the precompiled header

@@ -274,22 +274,23 @@ Result<Config> InClusterConfig(const std::filesystem::path& root) {
   return config;
 }
 
-Result<Config> LoadKubeconfig(const std::filesystem::path& file) {
-  auto text = ReadFile(file);
-  if (!text) return std::unexpected(text.error());
-  auto in_file = [&](std::string message) {
-    return Terminal(Format("{}: {}", file.string(), message));
-  };
+Result<Config> ParseKubeconfig(const std::string& text, const std::filesystem::path& folder) {
   try {
-    const YAML::Node root = YAML::Load(*text);
-    if (!root.IsMap()) return in_file("this is not a kubeconfig");
-    auto config = Kubeconfig(root, file.parent_path()).Read();
-    if (!config) return in_file(config.error().message);
-    return config;
+    const YAML::Node root = YAML::Load(text);
+    if (!root.IsMap()) return Terminal("this is not a kubeconfig");
+    return Kubeconfig(root, folder).Read();
   } catch (const YAML::Exception& error) {
     // Only the place: yaml-cpp may quote what stands there, and that may be a secret.
-    return in_file(Format("malformed YAML in line {}", error.mark.line + 1));
+    return Terminal(Format("malformed YAML in line {}", error.mark.line + 1));
   }
+}
+
+Result<Config> LoadKubeconfig(const std::filesystem::path& file) {
+  const auto text = ReadFile(file);
+  if (!text) return std::unexpected(text.error());
+  auto config = ParseKubeconfig(*text, file.parent_path());
+  if (!config) return Terminal(Format("{}: {}", file.string(), config.error().message));
+  return config;
 }
 
 }  // namespace berth::kube

@@ -45,5 +45,7 @@ Result<Config> InClusterConfig(
 // impersonation, proxies, and credentials for a plain http server. Messages never hold contents of
 // the file beyond names.
 Result<Config> LoadKubeconfig(const std::filesystem::path& file);
+// The same of a kubeconfig's text; relative paths in it begin at `folder`.
+Result<Config> ParseKubeconfig(const std::string& text, const std::filesystem::path& folder);
 
 }  // namespace berth::kube
