@@ -24,6 +24,14 @@ ready_message() { eip_field "$1" '{.status.conditions[?(@.type=="Ready")].messag
 id_of() { eip_field "$1" '{.status.allocationID}'; }
 eip_gone() { ! kubectl get eip "$1"; }
 
+deletion_seen() { [ "$(eip_field "$1" '{.status.observedGeneration}')" = "$(eip_field "$1" '{.metadata.generation}')" ]; }
+
+# give_key ID SECRET: as if the Secret had been changed.
+give_key() {
+  printf '%s' "$1" >"$E2E_DIR/berth/cloud/accessKeyID"
+  printf '%s' "$2" >"$E2E_DIR/berth/cloud/accessKeySecret"
+}
+
 # event NAME REASON: it has been told of the object.
 event() {
   kubectl get events.events.k8s.io -A -o json | jq -e --arg name "$1" --arg reason "$2" '.items[] | select(.regarding.kind == "EIP" and .regarding.name == $name and .reason == $reason)'

@@ -15,6 +15,19 @@ eventually() {
   if [ -n "$output" ]; then printf '%s\n' "$output"; fi
 }
 
+# throughout SECONDS COMMAND...: it succeeds again and again until the time is over.
+throughout() {
+  local deadline=$((SECONDS + $1)) output
+  shift
+  while ((SECONDS < deadline)); do
+    if ! output=$("$@" 2>&1); then
+      printf 'no longer so: %s\n%s\n' "$*" "$output" >&2
+      return 1
+    fi
+    sleep 0.5
+  done
+}
+
 # free_ports N: N distinct ports of 127.0.0.1 that nobody listens on, below the range the kernel gives to outgoing connections.
 free_ports() {
   local want=$1 port

@@ -462,11 +462,12 @@ void Eip::Storm(World& world, std::uint64_t kind, async::Duration length) {
 }
 
 // One fault goes on for long, and users change every object in it. The changes are told of soon,
-// and what is told of each object is bounded.
+// what is told of each object is bounded, and soon after the fault nobody tells of it any more.
 async::Duration Eip::Aftermath(World& world) {
   constexpr auto kLength = 20min;
   constexpr auto kUntilSettled = 3min;  // from the chaos
   constexpr auto kUntilTold = 30s;
+  constexpr auto kUntilOver = 30s;
   Dice& random = world.random();
   if (!random.Chance(0.08)) return {};
   const auto kind = random.Chance(0.5) ? kStormsOfChaos : random.Below(kStormsOfChaos);
@@ -482,6 +483,9 @@ async::Duration Eip::Aftermath(World& world) {
     told_watch_.emplace(world.scheduler().Now());
     // Who waits for a turn at a cloud that throttles is told later.
     if (auto wrong = CheckFollowed(world); wrong && kind != kThrottles) world.Violate(*wrong);
+  });
+  world.scheduler().After(kLength + kUntilOver, [this, &world] {
+    if (auto wrong = CheckOver(world)) world.Violate(*wrong);
   });
   return kLength;
 }

@@ -75,6 +75,7 @@ class Eip : public Scenario {
   std::optional<std::string> CheckTold(const Json& object);
   std::optional<std::string> CheckTruth(World& world, const Json& object) const;
   std::optional<std::string> CheckFollowed(World& world);
+  static std::optional<std::string> CheckOver(World& world);
   void Note(World& world);
   std::optional<std::string> CheckObject(const Json& object, const std::vector<Json>& all) const;
   std::optional<std::string> CheckBlame(const Json& object, const std::vector<Json>& all) const;

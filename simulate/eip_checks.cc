@@ -150,6 +150,17 @@ std::optional<std::string> Eip::CheckFollowed(World& world) {
   return std::nullopt;
 }
 
+// Whether an object tells of a fault that has passed.
+std::optional<std::string> Eip::CheckOver(World& world) {
+  for (const Json& object : world.List(kCollection)) {
+    const std::string message = Text(ReadyOf(object), "message");
+    if (message.contains(kPasses) || message.contains("SSL")) {
+      return Format("{} still says: {}", NameOf(object), message);
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> Eip::See(World& world) {
   return witness_.See(world.List(kCollection), world.scheduler().Now(), grace_);
 }
