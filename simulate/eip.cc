@@ -472,6 +472,7 @@ async::Duration Eip::Aftermath(World& world) {
   if (!random.Chance(0.08)) return {};
   const auto kind = random.Chance(0.5) ? kStormsOfChaos : random.Below(kStormsOfChaos);
   Storm(world, kind, kLength);
+  if (kind == kStormsOfChaos) LockOne(world, kLength);
   ChangeAll(world, "late");
   world.scheduler().After(kUntilSettled, [this, &world] {
     ChangeAll(world, "later");
@@ -488,6 +489,23 @@ async::Duration Eip::Aftermath(World& world) {
     if (auto wrong = CheckOver(world)) world.Violate(*wrong);
   });
   return kLength;
+}
+
+// An address is locked for so long; in the end its object does not say that it is Ready.
+void Eip::LockOne(World& world, async::Duration length) {
+  const auto eips = cloud_.vpc().Eips();
+  if (eips.empty()) return;
+  const std::string id = eips[world.random().Below(eips.size())].allocation_id;
+  world.Trace("others lock {}", id);
+  cloud_.vpc().SetLocks(id, {"financial"});
+  world.scheduler().After(length, [this, &world, id] {
+    for (const Json& object : world.List(kCollection)) {
+      const bool has_it = Text(Part(object, "status"), "allocationID") == id;
+      if (!has_it || edited_.contains(UidOf(object)) || !cloud_.vpc().Find(id)) continue;
+      if (Text(ReadyOf(object), "status") != "True") continue;
+      world.Violate(NameOf(object) + " is Ready and locked");
+    }
+  });
 }
 
 void Eip::ChangeAll(World& world, const std::string& how) {

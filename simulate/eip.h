@@ -63,6 +63,7 @@ class Eip : public Scenario {
   void Restore(World& world);
   void Meddle(World& world);
   void SomeStorm(World& world);
+  void LockOne(World& world, async::Duration length);
   void ChangeAll(World& world, const std::string& how);
   void Storm(World& world, std::uint64_t kind, async::Duration length);
   void Move(World& world);

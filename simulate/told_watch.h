@@ -16,7 +16,7 @@ namespace berth::simulate {
 class ToldWatch {
  public:
   // Of one object, for as long as it is watched.
-  static constexpr int kMostTransitions = 8;
+  static constexpr int kMostTransitions = 12;
   static constexpr int kMostEvents = 8;
 
   explicit ToldWatch(async::TimePoint since) : since_(since) {}

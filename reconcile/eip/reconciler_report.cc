@@ -20,7 +20,9 @@ constexpr async::Duration kForbiddenFor = 20s;
 constexpr async::Duration kMisplacedFor = 15s;
 // A failure that passes within this time is not told of an object that is ready; of others it is
 // told not more often.
-constexpr auto kBadMinute = 1min;
+constexpr async::Duration kBadMinute = 1min;
+// A failure that was told and has passed is not told again before this.
+constexpr async::Duration kComesAndGoes = 5min;
 
 std::string_view EventFor(std::string_view doing, const Error& error) {
   if (error.error_class == ErrorClass::kThrottled) return "Throttled";
@@ -104,12 +106,13 @@ bool Reconciler::IsToBeTold(const Pass& pass, const Error& error) const {
     if (!pass.object.ToldReadyNow() || pass.object.id.deleting != 0) return true;
     if (now - memory.failing_since.value_or(now) < kBadMinute) return false;
   }
-  return !memory.told_failure || now - *memory.told_failure >= kBadMinute;
+  const auto pause = memory.failure.empty() ? kComesAndGoes : kBadMinute;
+  return !memory.told_failure || now - *memory.told_failure >= pause;
 }
 
 std::string Reconciler::ReasonFor(const Object& object, const Error& error) {
-  if (error.error_class == ErrorClass::kThrottled) return "Throttled";
   if (object.id.deleting != 0) return "Deleting";
+  if (error.error_class == ErrorClass::kThrottled) return "Throttled";
   return BlamesSpec(error) ? "InvalidConfig" : "SyncFailed";
 }
 

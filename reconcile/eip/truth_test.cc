@@ -193,6 +193,23 @@ TEST_F(EipStubbornCloud, EachDistinctFailureHasOneEvent) {
   EXPECT_EQ(EventsWith("Odd.Two"), 1);
 }
 
+// The EIP stays in transition, so it is looked at every 30 s; every other minute that fails.
+TEST_F(EipStubbornCloud, AFailureThatComesAndGoesIsToldEveryFiveMinutes) {
+  CreateReady();
+  cloud_.vpc().Edit(Status("web", "allocationID")).status = "Associating";
+  script_.on_call = [this](const std::string&, cloud::simulator::Fate& fate) {
+    const auto now = executor_.Now().time_since_epoch();
+    if (std::chrono::floor<std::chrono::minutes>(now).count() % 2 == 0) return;
+    fate.refusal = cloud::simulator::Throttled();
+    fate.carried_out = false;
+  };
+  Merge("web", R"({"spec":{"bandwidth":"20"}})");
+  const auto told = ReadyForAnHour();
+  EXPECT_THAT(told, Contains(StartsWith("False Throttled")));
+  EXPECT_THAT(told, Contains(StartsWith("False Updating")));
+  EXPECT_LE(told.size(), 26u);
+}
+
 // Each is another attempt.
 TEST_F(EipStubbornCloud, AnAllocationThatIsRefusedAgainIsNoNews) {
   cloud_.vpc().SetQuota(0);
