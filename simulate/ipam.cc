@@ -24,6 +24,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array kNamespaces = {"default", "other"};
+// Users go on while everything works: a replica that leads sees what they do step by step.
+constexpr auto kCalm = 2min;
 
 }  // namespace
 
@@ -89,12 +91,13 @@ void Ipam::SetUp(World& world) {
   users_->on_tampered = [this](const Json& object, const std::string&) {
     told_.erase(UidOf(object));
   };
-  stories_ = std::make_unique<IpamStories>(world);
-  if (world.random().Chance(0.1)) stories_->LeaveAsPlexaubnet("default");
-  while (world.random().Chance(0.4)) stories_->Begin("default");
+  stories_ = std::make_unique<IpamStories>(world, kNamespaces.front());
+  if (world.random().Chance(0.1)) stories_->LeaveAsPlexaubnet();
+  while (world.random().Chance(0.5)) stories_->Begin();
   const int actions = 15 + static_cast<int>(world.random().Below(60));
   for (int i = 0; i < actions; ++i) {
-    world.scheduler().After(world.random().Between(0s, world.chaos()), [this] { users_->Act(); });
+    world.scheduler().After(world.random().Between(0s, world.chaos() + kCalm / 2),
+                            [this] { users_->Act(); });
   }
 }
 
@@ -130,6 +133,8 @@ std::optional<std::string> Ipam::Unsettled(World& world) {
   }
   return std::nullopt;
 }
+
+async::Duration Ipam::Aftermath(World&) { return kCalm; }
 
 std::vector<std::string> Ipam::Refusable() const {
   return {"subnetpools", "subnets", "subnetclaims"};

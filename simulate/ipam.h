@@ -31,6 +31,7 @@ class Ipam : public Scenario {
   std::optional<std::string> Check(World& world, const std::string& writer,
                                    const kube::Request& request) override;
   std::optional<std::string> Unsettled(World& world) override;
+  async::Duration Aftermath(World& world) override;
   std::vector<std::string> Refusable() const override;
   bool DeleteAll(World& world) override;
   std::optional<std::string> Left(World& world) override;

@@ -6,6 +6,7 @@
 
 #include "log/format.h"
 #include "reconcile/ipam/objects.h"
+#include "simulate/ipam_stories.h"
 #include "simulate/objects.h"
 #include "simulate/world.h"
 
@@ -156,6 +157,12 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
                   [&](const Cidr& block) { return Used(pool, block, true); }) > 0) {
       return Format("claim {} is told that {} is exhausted, which it is not", name, pool);
     }
+  }
+  const auto requested = Cidr::Parse(Text(spec, "requestedCIDR"));
+  if (reason == "RequestedCIDRTaken" && requested && range && !KeepsSome(pools_.at(pool)) &&
+      !Used(pool, *requested, true)) {
+    return Format("claim {} is told that {} is taken, which it is not", name,
+                  requested->ToString());
   }
   if (reason == "ClusterIDConflict" && std::ranges::none_of(blocks_, [&](const Block& block) {
         return block.pool == pool && block.cluster == Text(spec, "clusterID") && !Rests(block);
@@ -342,6 +349,25 @@ IpamPicture::Wrong IpamPicture::CheckMove(const Json& claim,
   return Format("{} went from {}, which it still has, to {}", NameOf(claim), before, now);
 }
 
+// A claim without a size is not denied the block that its pool keeps for it.
+IpamPicture::Wrong IpamPicture::CheckUnsized(const Json& claim) const {
+  const std::string reason = ReasonOf(claim);
+  if (reason != "RequestedCIDRTaken" && reason != "InvalidRequest") return std::nullopt;
+  const auto first = [](const Json& object) {
+    return Number(object["metadata"], "generation") == 1;
+  };
+  const auto pool = pools_.find(Text(Part(claim, "spec"), "poolRef"));
+  if (pool == pools_.end() || !first(claim) || !first(pool->second) ||
+      !Part(claim["metadata"], "annotations").contains(kUnsized)) {
+    return std::nullopt;
+  }
+  const auto kept =
+      Cidr::Parse(Text(Part(Part(pool->second, "spec"), "preAllocations"), NameOf(claim)));
+  if (!kept || Used(pool->first, *kept, true)) return std::nullopt;
+  return Format("claim {} is told {}, and {} is kept for it", NameOf(claim), reason,
+                kept->ToString());
+}
+
 IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
   if (block.phase != "Allocated") return std::nullopt;
   for (const auto& [name, pool] : pools_) {
@@ -364,7 +390,9 @@ IpamPicture::Wrong IpamPicture::CheckStatus(std::string_view plural, std::string
     return block == blocks_.end() ? std::nullopt : CheckPlaced(*block);
   }
   for (const Json& claim : plural == "subnetclaims" ? claims_ : pool_claims_) {
-    if (NameOf(claim) == name && plural != "subnetpools") return CheckMove(claim, told);
+    if (NameOf(claim) != name || plural == "subnetpools") continue;
+    if (auto wrong = CheckUnsized(claim)) return wrong;
+    return CheckMove(claim, told);
   }
   return std::nullopt;
 }
@@ -391,6 +419,8 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet) const {
     if (other.uid == made->uid || other.claim_uid.empty() || !other.cidr.Overlaps(made->cidr)) {
       continue;
     }
+    // A pool that was removed by force gives up its blocks: its Subnets are Pending.
+    if (!pools_.contains(other.pool)) continue;
     if (IsBaseOf(other, made->pool) || IsBaseOf(*made, other.pool)) continue;
     return Format("Subnet {} of pool {} was made, and {} of pool {} overlaps it: {} and {}",
                   made->name, made->pool, other.name, other.pool, made->cidr.ToString(),

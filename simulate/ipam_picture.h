@@ -61,6 +61,7 @@ class IpamPicture {
   bool Rests(const Block& block) const;
   Wrong CheckReason(const Json& claim) const;
   Wrong CheckMove(const Json& claim, std::map<std::string, std::string>& told) const;
+  Wrong CheckUnsized(const Json& claim) const;
   Wrong CheckPlaced(const Block& block) const;
   Wrong CheckBound(const Json& claim) const;
   Wrong CheckClaim(const Json& claim, bool held) const;

@@ -1,6 +1,8 @@
 #include "simulate/ipam_stories.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <utility>
 
 #include "log/format.h"
@@ -14,156 +16,233 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr const char* kSite = R"("cidr":"10.7.@.0/24","defaultBlockSize":29)";
+
 // The API server's word for a kind: SubnetPool, subnetpools.
 std::string PluralOf(const std::string& kind) {
   std::string plural = kind + "s";
-  for (char& c : plural) c = static_cast<char>(std::tolower(c));
+  std::ranges::transform(plural, plural.begin(), [](unsigned char c) { return std::tolower(c); });
   return plural;
 }
 
-std::string ClaimSpec(const std::string& pool, const std::string& cluster, int size) {
+// Of a claim for any block of a size.
+std::string Sized(const std::string& pool, const std::string& cluster, int size) {
   return Format(R"("poolRef":"{}","clusterID":"{}","blockSize":{})", pool, cluster, size);
 }
 
-constexpr const char* kSite = R"("cidr":"10.0.0.0/24","defaultBlockSize":29)";
+// Of a claim for one block.
+std::string Exact(const std::string& pool, const std::string& cluster, const std::string& block) {
+  return Format(R"("poolRef":"{}","clusterID":"{}","requestedCIDR":"{}")", pool, cluster, block);
+}
 
 }  // namespace
 
-std::function<void()> IpamStories::Create(const std::string& ns, const std::string& kind,
-                                          const std::string& name, const std::string& spec,
-                                          const std::string& metadata) {
-  return [=, this] {
-    world_.Ask({.method = kube::Method::kPost,
-                .path = IpamPicture::Collection(ns, PluralOf(kind)),
-                .body = Format(R"({{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"
-                               R"("metadata":{{"name":"{}"{}}},"spec":{{{}}}}})",
-                               kind, name, metadata, spec)});
+std::string IpamStories::Numbered(std::string text) const {
+  for (auto at = text.find('@'); at != std::string::npos; at = text.find('@'))
+    text.replace(at, 1, std::to_string(number_));
+  return text;
+}
+
+std::string IpamStories::PathOf(const std::string& kind_and_name) const {
+  return IpamPicture::Collection(ns_, Numbered(kind_and_name));
+}
+
+IpamStories::Step IpamStories::Create(const std::string& kind, const std::string& name,
+                                      const std::string& spec, const std::string& metadata) const {
+  const std::string body = Numbered(
+      Format(R"({{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}","metadata":{{"name":"{}"{}}},)"
+             R"("spec":{{{}}}}})",
+             kind, name, metadata, spec));
+  return [this, path = PathOf(PluralOf(kind)), body] {
+    const int code = world_.Ask({.method = kube::Method::kPost, .path = path, .body = body}).code;
+    return code == 201 || code == 409;
   };
 }
 
-std::function<void()> IpamStories::Merge(const std::string& ns, const std::string& path,
-                                         const std::string& patch) {
-  return [=, this] {
-    world_.Ask({.method = kube::Method::kPatch,
-                .path = IpamPicture::Collection(ns, path),
-                .body = patch,
-                .content_type = "application/merge-patch+json"});
+IpamStories::Step IpamStories::Merge(const std::string& path, const std::string& patch) const {
+  return [this, path = PathOf(path), patch = Numbered(patch)] {
+    return world_
+               .Ask({.method = kube::Method::kPatch,
+                     .path = path,
+                     .body = patch,
+                     .content_type = "application/merge-patch+json"})
+               .code == 200;
   };
 }
 
-std::function<void()> IpamStories::Delete(const std::string& ns, const std::string& path) {
-  return [=, this] {
-    world_.Ask({.method = kube::Method::kDelete, .path = IpamPicture::Collection(ns, path)});
+IpamStories::Step IpamStories::Delete(const std::string& path) const {
+  return [this, path = PathOf(path)] {
+    const int code = world_.Ask({.method = kube::Method::kDelete, .path = path}).code;
+    return code < 300 || code == 404;
   };
 }
 
-// A child pool grows over blocks that its parent has given out.
-IpamStories::Steps IpamStories::GrowChild(const std::string& ns) {
-  Steps steps = {
-      Create(ns, "SubnetPool", "p2", kSite),
-      Create(ns, "SubnetPool", "p0", R"("cidr":"10.0.0.0/28","parentRef":"p2")"),
-      Create(ns, "SubnetClaim", "c0", ClaimSpec("p0", "cluster-20", 29)),
-      Create(ns, "SubnetClaim", "c1",
-             R"("poolRef":"p2","clusterID":"cluster-21","requestedCIDR":"10.0.0.16/29")"),
-      Merge(ns, "subnetpools/p0", R"({"spec":{"cidr":"10.0.0.0/27"}})"),
+IpamStories::Step IpamStories::Settled(const std::string& path) const {
+  return [this, path = PathOf(path)] {
+    const auto object = world_.Ask({.path = path});
+    const std::string phase = Text(Part(object.body, "status"), "phase");
+    return object.code == 404 || phase == "Bound" || phase == "Error";
   };
-  for (const char* number : {"2", "3", "4"}) {
-    steps.push_back(Create(ns, "SubnetClaim", Format("c{}", number),
-                           ClaimSpec("p2", Format("cluster-2{}", number), 28)));
-  }
-  return steps;
 }
 
-// A child pool is edited without being moved, beside a Subnet that waits for a part of it.
-IpamStories::Steps IpamStories::EditChild(const std::string& ns) {
+// A child pool grows over a block that its parent has given out.
+IpamStories::Steps IpamStories::GrowChild() const {
+  return {Create("SubnetPool", "site@", kSite),
+          Create("SubnetPool", "part@", R"("cidr":"10.7.@.0/28","parentRef":"site@")"),
+          Create("SubnetClaim", "inside@", Sized("part@", "inside", 29)),
+          Settled("subnetclaims/inside@"),
+          Create("SubnetClaim", "beside@", Exact("site@", "beside", "10.7.@.16/29")),
+          Settled("subnetclaims/beside@"),
+          Merge("subnetpools/part@", R"({"spec":{"cidr":"10.7.@.0/27"}})"),
+          Create("SubnetClaim", "next@", Sized("site@", "next", 28)),
+          Settled("subnetclaims/next@"),
+          Create("SubnetClaim", "last@", Sized("site@", "last", 29))};
+}
+
+// A child pool is edited without being moved, while a Subnet waits for a part of it.
+IpamStories::Steps IpamStories::EditChild() const {
   return {
-      Create(ns, "SubnetPool", "p2", kSite),
-      Create(ns, "SubnetPool", "p0", R"("cidr":"10.0.0.0/27","parentRef":"p2")"),
-      Create(ns, "Subnet", "s0", R"("poolRef":"p2","cidr":"10.0.0.8/29","clusterID":"cluster-20")"),
-      Merge(ns, "subnetpools/p0", R"({"spec":{"defaultBlockSize":30}})"),
-      Merge(ns, "subnetpools/p0", R"({"spec":{"defaultBlockSize":28}})"),
-      Create(ns, "SubnetClaim", "c0", ClaimSpec("p0", "cluster-21", 29)),
-  };
+      Create("SubnetPool", "site@", kSite),
+      Create("SubnetPool", "part@", R"("cidr":"10.7.@.0/27","parentRef":"site@")"),
+      Create("SubnetClaim", "inside@", Sized("part@", "inside", 29)),
+      Settled("subnetclaims/inside@"),
+      Create("Subnet", "waits@", R"("poolRef":"site@","cidr":"10.7.@.8/29","clusterID":"waits")"),
+      Merge("subnetpools/part@", R"({"spec":{"defaultBlockSize":30}})"),
+      Merge("subnetpools/part@", R"({"spec":{"defaultBlockSize":28}})")};
 }
 
 // A child pool on a block that a claim has.
-IpamStories::Steps IpamStories::ChildOnBlock(const std::string& ns) {
-  return {
-      Create(ns, "SubnetPool", "p2", kSite),
-      Create(ns, "SubnetClaim", "c0",
-             R"("poolRef":"p2","clusterID":"cluster-20","requestedCIDR":"10.0.0.32/28")"),
-      Create(ns, "SubnetPool", "p1", R"("cidr":"10.0.0.32/28","parentRef":"p2")"),
-      Create(ns, "SubnetClaim", "c1", ClaimSpec("p1", "cluster-21", 29)),
-      Delete(ns, "subnetclaims/c0"),
-  };
+IpamStories::Steps IpamStories::ChildOnBlock() const {
+  return {Create("SubnetPool", "site@", kSite),
+          Create("SubnetClaim", "first@", Exact("site@", "first", "10.7.@.32/28")),
+          Settled("subnetclaims/first@"),
+          Create("SubnetPool", "part@", R"("cidr":"10.7.@.32/28","parentRef":"site@")"),
+          Create("SubnetClaim", "second@", Sized("part@", "second", 29)),
+          Settled("subnetclaims/second@"),
+          Delete("subnetclaims/first@")};
 }
 
-// A pool whose blocks rest for a month is deleted, and its claim is made again before.
-IpamStories::Steps IpamStories::DeletePoolOfRestingBlocks(const std::string& ns) {
+// A claim is made again while its block rests for a month; then the pool is deleted.
+IpamStories::Steps IpamStories::DeletePoolOfRestingBlocks() const {
+  const Step claim = Create("SubnetClaim", "again@", Sized("rest@", "again", 29));
   return {
-      Create(ns, "SubnetPool", "p3", R"("cidr":"10.9.0.0/28","reuseGracePeriodSeconds":2592000)"),
-      Create(ns, "SubnetClaim", "c5", ClaimSpec("p3", "cluster-25", 29)),
-      Delete(ns, "subnetclaims/c5"),
-      Create(ns, "SubnetClaim", "c5", ClaimSpec("p3", "cluster-25", 29)),
-      Delete(ns, "subnetclaims/c5"),
-      Delete(ns, "subnetpools/p3"),
-  };
+      Create("SubnetPool", "rest@", R"("cidr":"10.7.@.0/28","reuseGracePeriodSeconds":2592000)"),
+      claim,
+      Settled("subnetclaims/again@"),
+      Delete("subnetclaims/again@"),
+      claim,
+      Settled("subnetclaims/again@"),
+      Delete("subnetclaims/again@"),
+      Delete("subnetpools/rest@")};
 }
 
 // Users write Subnets that name a claim which has a block already.
-IpamStories::Steps IpamStories::NameClaimInSubnets(const std::string& ns) {
-  Steps steps = {Create(ns, "SubnetPool", "p2", kSite),
-                 Create(ns, "SubnetClaim", "c6", ClaimSpec("p2", "cluster-26", 28))};
-  for (const char* block : {"10.0.0.128/29", "10.0.0.136/29", "10.0.0.144/29"}) {
-    steps.emplace_back([=, this] {
-      const auto claim = world_.Ask({.path = IpamPicture::Collection(ns, "subnetclaims/c6")});
-      if (claim.code != 200) return;
-      const auto parsed = ipam::Cidr::Parse(block);
-      Create(ns, "Subnet", ipam::SubnetName("p2", *parsed),
-             Format(R"("poolRef":"p2","cidr":"{}","clusterID":"cluster-26",)"
-                    R"("claimRef":{{"name":"c6","uid":"{}"}})",
-                    block, UidOf(claim.body)))();
+IpamStories::Steps IpamStories::NameClaimInSubnets() const {
+  Steps steps = {Create("SubnetPool", "site@", kSite),
+                 Create("SubnetClaim", "named@", Sized("site@", "named", 28)),
+                 Settled("subnetclaims/named@")};
+  for (const char* block : {"128", "136", "144"}) {
+    const std::string spec =
+        Numbered(Format(R"("poolRef":"site@","cidr":"10.7.@.{}/29","clusterID":"named",)"
+                        R"("claimRef":{{"name":"named@","uid":)",
+                        block));
+    steps.emplace_back([this, spec, name = Numbered(Format("site@-10-7-@-{}-29", block)),
+                        path = PathOf("subnetclaims/named@")] {
+      const auto claim = world_.Ask({.path = path});
+      if (claim.code != 200) return true;
+      return Create("Subnet", name, Format(R"({}"{}"}})", spec, UidOf(claim.body)))();
     });
   }
-  steps.push_back(Delete(ns, "subnetclaims/c6"));
+  steps.push_back(Delete("subnetclaims/named@"));
   return steps;
 }
 
-// The pool of a pool claim loses its owner, and its parent is edited.
-IpamStories::Steps IpamStories::StripOwner(const std::string& ns) {
-  const auto strip = [=, this] {
-    const auto claim = world_.Ask({.path = IpamPicture::Collection(ns, "subnetpoolclaims/pc0")});
+// The pool of a pool claim loses its owner; then its parent is edited.
+IpamStories::Steps IpamStories::StripOwner() const {
+  const auto strip = [this, path = PathOf("subnetpoolclaims/strip@")] {
+    const auto claim = world_.Ask({.path = path});
     const std::string pool = Text(Part(claim.body, "status"), "boundPoolName");
-    if (!pool.empty())
-      Merge(ns, "subnetpools/" + pool, R"({"metadata":{"ownerReferences":null}})")();
+    return pool.empty() ||
+           Merge("subnetpools/" + pool, R"({"metadata":{"ownerReferences":null}})")();
   };
-  return {
-      Create(ns, "SubnetPool", "p2", kSite),
-      Create(ns, "SubnetPoolClaim", "pc0", R"("parentPoolRef":"p2","desiredBlockSize":27)"),
-      strip,
-      Merge(ns, "subnetpools/p2", R"({"spec":{"defaultBlockSize":28}})"),
-      Delete(ns, "subnets/p2-10-0-0-0-27"),
-      Create(ns, "SubnetClaim", "c7", ClaimSpec("p2", "cluster-27", 27)),
-  };
+  return {Create("SubnetPool", "site@", kSite),
+          Create("SubnetPoolClaim", "strip@", R"("parentPoolRef":"site@","desiredBlockSize":27)"),
+          Settled("subnetpoolclaims/strip@"),
+          strip,
+          Merge("subnetpools/site@", R"({"spec":{"defaultBlockSize":28}})"),
+          Delete("subnets/site@-10-7-@-0-27"),
+          Create("SubnetClaim", "next@", Sized("site@", "next", 27))};
 }
 
-void IpamStories::Begin(const std::string& ns) {
-  using Story = Steps (IpamStories::*)(const std::string&);
-  static constexpr std::array<Story, 6> kStories = {
+// A claim asks for no size, and another for a size that the pool does not keep for it; then the
+// pool keeps the blocks for nobody.
+IpamStories::Steps IpamStories::KeepBlocks() const {
+  return {Create("SubnetPool", "kept@",
+                 R"("cidr":"10.7.@.0/26","defaultBlockSize":29,)"
+                 R"("preAllocations":{"unsized@":"10.7.@.16/28","sized@":"10.7.@.32/28"})"),
+          Create("SubnetClaim", "unsized@", R"("poolRef":"kept@","clusterID":"unsized")",
+                 Format(R"(,"annotations":{{"{}":"true"}})", kUnsized)),
+          Settled("subnetclaims/unsized@"),
+          Create("SubnetClaim", "sized@", Sized("kept@", "sized", 30)),
+          Create("SubnetClaim", "waits@", Exact("kept@", "waits", "10.7.@.32/28")),
+          Settled("subnetclaims/waits@"),
+          Merge("subnetpools/kept@", R"({"spec":{"preAllocations":null}})")};
+}
+
+// A pool shrinks below a block that it has given out, which is then a part of another pool.
+IpamStories::Steps IpamStories::Shrink() const {
+  return {Create("SubnetPool", "site@", kSite),
+          Create("SubnetClaim", "high@", Exact("site@", "high", "10.7.@.128/28")),
+          Settled("subnetclaims/high@"),
+          Merge("subnetpools/site@", R"({"spec":{"cidr":"10.7.@.0/25"}})"),
+          Create("SubnetPool", "upper@", R"("cidr":"10.7.@.128/25","defaultBlockSize":29)"),
+          Create("SubnetClaim", "next@", Sized("upper@", "next", 28)),
+          Settled("subnetclaims/next@")};
+}
+
+// A Subnet of another pool names a claim, and its very block, while the claim's own is made.
+IpamStories::Steps IpamStories::TwinSubnet() const {
+  const auto twin = [this, path = PathOf("subnetclaims/twin@"),
+                     spec = Numbered(R"("poolRef":"other@","cidr":"10.7.@.0/28",)"
+                                     R"("clusterID":"twin","claimRef":{"name":"twin@","uid":)")] {
+    const auto claim = world_.Ask({.path = path});
+    if (claim.code != 200) return true;
+    return Create("Subnet", "twin", Format(R"({}"{}"}})", spec, UidOf(claim.body)))();
+  };
+  return {Create("SubnetPool", "other@", kSite), Create("SubnetPool", "site@", kSite),
+          Create("SubnetClaim", "twin@", Exact("site@", "twin", "10.7.@.0/28")), twin};
+}
+
+void IpamStories::Begin() {
+  using Story = Steps (IpamStories::*)() const;
+  static constexpr std::array<Story, 9> kStories = {
       &IpamStories::GrowChild,          &IpamStories::EditChild,
       &IpamStories::ChildOnBlock,       &IpamStories::DeletePoolOfRestingBlocks,
-      &IpamStories::NameClaimInSubnets, &IpamStories::StripOwner};
+      &IpamStories::NameClaimInSubnets, &IpamStories::StripOwner,
+      &IpamStories::KeepBlocks,         &IpamStories::Shrink,
+      &IpamStories::TwinSubnet};
+  ++number_;
   Dice& random = world_.random();
-  async::Duration after = random.Between(0s, 30s);
-  for (auto& step : (this->*kStories[random.Below(kStories.size())])(ns)) {
-    world_.scheduler().After(after, std::move(step));
-    after += random.Between(100ms, 20s);
-  }
+  Steps steps = (this->*kStories[random.Below(kStories.size())])();
+  world_.scheduler().After(random.Between(0s, world_.chaos() * 3 / 2),
+                           [this, steps = std::move(steps)] { Follow(steps, 0, 0); });
 }
 
-void IpamStories::LeaveAsPlexaubnet(const std::string& ns) {
+void IpamStories::Follow(Steps steps, std::size_t next, int tries) {
+  constexpr int kMostTries = 12;
+  if (next == steps.size()) return;
+  const bool done = steps[next]();
+  if (done || tries == kMostTries) ++next;
+  const int again = done || tries == kMostTries ? 0 : tries + 1;
+  Dice& random = world_.random();
+  const auto pause = random.Chance(0.5) ? random.Between(1ms, 200ms) : random.Between(200ms, 5s);
+  world_.scheduler().After(
+      pause, [this, steps = std::move(steps), next, again] { Follow(steps, next, again); });
+}
+
+void IpamStories::LeaveAsPlexaubnet() {
   const auto uid = [&](const std::string& path) {
-    return UidOf(world_.Ask({.path = IpamPicture::Collection(ns, path)}).body);
+    return UidOf(world_.Must({.path = PathOf(path)}));
   };
   const auto owned = [&](const std::string& kind, const std::string& name) {
     return Format(R"(,"ownerReferences":[{{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"
@@ -171,12 +250,12 @@ void IpamStories::LeaveAsPlexaubnet(const std::string& ns) {
                   kind, name, uid(PluralOf(kind) + "/" + name));
   };
   const auto tell = [&](const std::string& path, const std::string& status) {
-    Merge(ns, path + "/status", Format(R"({{"status":{}}})", status))();
+    Merge(path + "/status", Format(R"({{"status":{}}})", status))();
   };
   const auto bind = [&](const std::string& claim, const std::string& pool, const std::string& cidr,
                         const std::string& cluster) {
     const std::string subnet = ipam::SubnetName(pool, *ipam::Cidr::Parse(cidr));
-    Create(ns, "Subnet", subnet,
+    Create("Subnet", subnet,
            Format(R"("poolRef":"{}","cidr":"{}","clusterID":"{}",)"
                   R"("claimRef":{{"name":"{}","uid":"{}"}})",
                   pool, cidr, cluster, claim, uid("subnetclaims/" + claim)),
@@ -184,17 +263,19 @@ void IpamStories::LeaveAsPlexaubnet(const std::string& ns) {
     tell("subnets/" + subnet, R"({"phase":"Allocated","allocatedAt":"2026-01-01T00:00:00Z"})");
     tell("subnetclaims/" + claim, Format(R"({{"phase":"Bound","allocatedCIDR":"{}"}})", cidr));
   };
-  Create(ns, "SubnetPool", "p2", kSite)();
-  Create(ns, "SubnetPoolClaim", "pc1", R"("parentPoolRef":"p2","desiredBlockSize":27)")();
-  const std::string owner = owned("SubnetPoolClaim", "pc1");
-  const std::string cluster = uid("subnetpoolclaims/pc1");
-  Create(ns, "SubnetClaim", "pc1-x7k2p", ClaimSpec("p2", cluster, 27), owner)();
-  bind("pc1-x7k2p", "p2", "10.0.0.192/27", cluster);
-  Create(ns, "SubnetPool", "pc1-bvd2g", R"("cidr":"10.0.0.192/27","defaultBlockSize":29)",
-         owner + R"(,"labels":{"plexaubnet.io/parent":"p2"})")();
-  tell("subnetpoolclaims/pc1", R"({"phase":"Bound","boundPoolName":"pc1-bvd2g"})");
-  Create(ns, "SubnetClaim", "c8", ClaimSpec("pc1-bvd2g", "cluster-28", 29))();
-  bind("c8", "pc1-bvd2g", "10.0.0.192/29", "cluster-28");
+  const std::string finalizer = Format(R"(,"finalizers":["{}"])", ipam::kFinalizer);
+  Create("SubnetPool", "world", R"("cidr":"10.8.0.0/24")", finalizer)();
+  Create("SubnetPoolClaim", "finance", R"("parentPoolRef":"world","desiredBlockSize":27)",
+         finalizer)();
+  const std::string owner = owned("SubnetPoolClaim", "finance");
+  const std::string cluster = uid("subnetpoolclaims/finance");
+  Create("SubnetClaim", "finance-x7k2p", Sized("world", cluster, 27), owner)();
+  bind("finance-x7k2p", "world", "10.8.0.32/27", cluster);
+  Create("SubnetPool", "finance-bvd2g", R"("cidr":"10.8.0.32/27","defaultBlockSize":29)",
+         owner + R"(,"labels":{"plexaubnet.io/parent":"world"})" + finalizer)();
+  tell("subnetpoolclaims/finance", R"({"phase":"Bound","boundPoolName":"finance-bvd2g"})");
+  Create("SubnetClaim", "till", Sized("finance-bvd2g", "till", 29))();
+  bind("till", "finance-bvd2g", "10.8.0.32/29", "till");
 }
 
 }  // namespace berth::simulate

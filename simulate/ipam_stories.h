@@ -8,36 +8,50 @@ namespace berth::simulate {
 
 class World;
 
-// Sequences that users who act one by one rarely come to. Each has a pool that others are parts of,
-// the site, and goes through the webhooks, which may refuse.
+// An annotation of a claim that a user wrote without a size.
+inline constexpr const char* kUnsized = "example.com/unsized";
+
+// Sequences that users who act one by one rarely come to: each has pools of its own, and goes on
+// once its claims are Bound or in Error. They go through the webhooks, which may refuse.
 class IpamStories {
  public:
-  explicit IpamStories(World& world) : world_(world) {}
+  IpamStories(World& world, std::string ns) : world_(world), ns_(std::move(ns)) {}
 
-  // Begins one of them; its steps follow within minutes.
-  void Begin(const std::string& ns);
+  // Begins one of them.
+  void Begin();
   // Objects as plexaubnet leaves them: a pool claim that is Bound to a pool with a name that the
   // API server generated, and a claim with a block of that. Before any replica runs.
-  void LeaveAsPlexaubnet(const std::string& ns);
+  void LeaveAsPlexaubnet();
 
  private:
-  using Steps = std::vector<std::function<void()>>;
+  // True when the next one can follow; otherwise it is tried again for a while.
+  using Step = std::function<bool()>;
+  using Steps = std::vector<Step>;
 
-  Steps GrowChild(const std::string& ns);
-  Steps EditChild(const std::string& ns);
-  Steps ChildOnBlock(const std::string& ns);
-  Steps DeletePoolOfRestingBlocks(const std::string& ns);
-  Steps NameClaimInSubnets(const std::string& ns);
-  Steps StripOwner(const std::string& ns);
+  Steps GrowChild() const;
+  Steps EditChild() const;
+  Steps ChildOnBlock() const;
+  Steps DeletePoolOfRestingBlocks() const;
+  Steps NameClaimInSubnets() const;
+  Steps StripOwner() const;
+  Steps KeepBlocks() const;
+  Steps Shrink() const;
+  Steps TwinSubnet() const;
 
-  std::function<void()> Create(const std::string& ns, const std::string& kind,
-                               const std::string& name, const std::string& spec,
-                               const std::string& metadata = "");
-  std::function<void()> Merge(const std::string& ns, const std::string& path,
-                              const std::string& patch);
-  std::function<void()> Delete(const std::string& ns, const std::string& path);
+  // In all texts "@" stands for the number of the story.
+  std::string Numbered(std::string text) const;
+  std::string PathOf(const std::string& kind_and_name) const;
+  Step Create(const std::string& kind, const std::string& name, const std::string& spec,
+              const std::string& metadata = "") const;
+  Step Merge(const std::string& path, const std::string& patch) const;
+  Step Delete(const std::string& path) const;
+  // A claim or pool claim is Bound or in Error.
+  Step Settled(const std::string& path) const;
+  void Follow(Steps steps, std::size_t next, int tries);
 
   World& world_;
+  const std::string ns_;
+  int number_ = 0;
 };
 
 }  // namespace berth::simulate

@@ -28,7 +28,7 @@ class Scenario {
   virtual std::unique_ptr<Program> Boot(World& world, Process& process,
                                         kube::Transport& transport) = 0;
   // After every write that was carried out, by `writer` (a replica's name and life, "user" or
-  // "garbage"): what is wrong, if anything is.
+  // "garbage"): what is wrong, if anything is. The request's path has no query.
   virtual std::optional<std::string> Check(World& world, const std::string& writer,
                                            const kube::Request& request) = 0;
   // For how long a fault of the scenario's own goes on when all others have ended.

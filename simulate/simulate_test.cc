@@ -6,8 +6,10 @@
 #include <sstream>
 
 #include "log/log.h"
+#include "simulate/ipam.h"
 #include "simulate/process.h"
 #include "simulate/run.h"
+#include "simulate/world.h"
 
 namespace berth::simulate {
 namespace {
@@ -45,6 +47,25 @@ TEST(Simulation, FindsEachBugWithinAThousandSeeds) {
   }
   EXPECT_THAT(found, testing::ElementsAre("acts on a stale cache", "forgets in a crash",
                                           "misses a delete"));
+}
+
+// Replicas make Subnets with a time limit in the query of the path.
+TEST(Simulation, AScenarioSeesTheWritesOfReplicasByTheirPath) {
+  class Seeing : public Ipam {
+   public:
+    std::optional<std::string> Check(World& world, const std::string& writer,
+                                     const kube::Request& request) override {
+      if (writer != "user") paths.insert(request.path);
+      return Ipam::Check(world, writer, request);
+    }
+    std::set<std::string> paths;
+  };
+  log::SetLevel("error");
+  Seeing scenario;
+  World world({.seed = 1, .faults = false}, scenario);
+  EXPECT_EQ(world.Run(), std::nullopt);
+  EXPECT_THAT(scenario.paths, testing::Contains(testing::EndsWith("/namespaces/default/subnets")));
+  EXPECT_THAT(scenario.paths, testing::Not(testing::Contains(HasSubstr("?"))));
 }
 
 TEST(Simulation, FindsNothingInTheControllerThatIsRight) {

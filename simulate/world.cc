@@ -1,5 +1,6 @@
 #include "simulate/world.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -175,7 +176,9 @@ void World::CheckLease(const kube::Request& request) {
 
 void World::Checked(const std::string& writer, const kube::Request& request) {
   if (violation_) return;
-  if (auto wrong = scenario_.Check(*this, writer, request)) Violate(std::move(*wrong));
+  kube::Request write = request;
+  write.path.resize(std::min(write.path.size(), write.path.find('?')));
+  if (auto wrong = scenario_.Check(*this, writer, write)) Violate(std::move(*wrong));
 }
 
 void World::Violate(std::string what) {

@@ -54,7 +54,7 @@ bool Space::InUse(const std::string& pool) const {
 
 std::size_t Space::Remembered() const {
   return pools_.size() + neighbourhoods_.size() + orphans_.size() + homeless_.size() +
-         bindings_.size() + cluster_of_claim_.size() + pending_.size() + reserving_.size() +
+         bindings_.size() + clusters_of_claims_.size() + pending_.size() + reserving_.size() +
          reservations_;
 }
 
@@ -73,7 +73,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   orphans_.clear();
   homeless_.clear();
   bindings_.clear();
-  cluster_of_claim_.clear();
+  clusters_of_claims_.clear();
   pending_.clear();
   reserving_.clear();
   reservations_ = 0;
@@ -346,7 +346,8 @@ void Space::PutSubnet(const Subnet& subnet) {
 void Space::Bind(const std::string& pool, std::string_view cluster, const Binding& binding) {
   const std::uint64_t key = ClusterKey(pool, cluster);
   bindings_.insert_or_assign({key, binding.claim, binding.subnet}, binding);
-  if (binding.claim != 0) cluster_of_claim_.insert_or_assign(ClaimKey(pool, binding.claim), key);
+  if (binding.claim != 0)
+    clusters_of_claims_.insert_or_assign({ClaimKey(pool, binding.claim), binding.subnet}, key);
 }
 
 Space::BindingRange Space::BindingsOf(std::uint64_t cluster_key) const {
@@ -355,16 +356,21 @@ Space::BindingRange Space::BindingsOf(std::uint64_t cluster_key) const {
           bindings_.upper_bound({cluster_key, kLast, kLast})};
 }
 
-Space::BindingRange Space::BindingsOf(std::uint64_t cluster_key, Owner claim) const {
-  return {bindings_.lower_bound({cluster_key, claim, 0}),
-          bindings_.upper_bound({cluster_key, claim, std::numeric_limits<Owner>::max()})};
-}
-
 void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim) {
   bindings_.erase({ClusterKey(pool, cluster), claim, subnet});
-  const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
-  if (known != cluster_of_claim_.end() && BindingsOf(known->second, claim).empty())
-    cluster_of_claim_.erase(known);
+  if (claim != 0) clusters_of_claims_.erase({ClaimKey(pool, claim), subnet});
+}
+
+std::vector<const Space::Binding*> Space::BindingsOfClaim(const std::string& pool,
+                                                          Owner claim) const {
+  std::vector<const Binding*> bindings;
+  const std::uint64_t key = ClaimKey(pool, claim);
+  for (auto at = clusters_of_claims_.lower_bound({key, 0});
+       at != clusters_of_claims_.end() && at->first.first == key; ++at) {
+    const auto found = bindings_.find({at->second, claim, at->first.second});
+    if (found != bindings_.end()) bindings.push_back(&found->second);
+  }
+  return bindings;
 }
 
 const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view cluster,
@@ -377,11 +383,8 @@ const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view
   };
   // The claim's own, whatever clusterID it had when it got it.
   const Binding* own = nullptr;
-  if (const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
-      known != cluster_of_claim_.end()) {
-    for (const auto& [key, binding] : BindingsOf(known->second, claim)) {
-      if ((!own || binding.block == told) && holds(binding)) own = &binding;
-    }
+  for (const Binding* binding : BindingsOfClaim(pool, claim)) {
+    if ((!own || binding->block == told) && holds(*binding)) own = binding;
   }
   if (own) return own;
   const Binding* resting = nullptr;
@@ -391,14 +394,6 @@ const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view
     if (!resting) resting = &binding;
   }
   return resting;
-}
-
-std::vector<Space::Binding> Space::BindingsOfClaim(const std::string& pool, Owner claim) const {
-  std::vector<Binding> bindings;
-  const auto known = cluster_of_claim_.find(ClaimKey(pool, claim));
-  if (known == cluster_of_claim_.end()) return bindings;
-  for (const auto& [key, binding] : BindingsOf(known->second, claim)) bindings.push_back(binding);
-  return bindings;
 }
 
 void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {

@@ -160,8 +160,9 @@ class Space {
   // the blocks of the cluster that rest.
   const Binding* BindingOf(const std::string& pool, std::string_view cluster, Owner claim,
                            const std::optional<Cidr>& told = std::nullopt) const;
-  // All blocks of the claim: users may write Subnets that name it. O(log n + found).
-  std::vector<Binding> BindingsOfClaim(const std::string& pool, Owner claim) const;
+  // All blocks of the claim, whatever their clusterID: users may write Subnets that name it.
+  // O(log n + found log n).
+  std::vector<const Binding*> BindingsOfClaim(const std::string& pool, Owner claim) const;
 
   // Holds a block for who will make a Subnet of it: it stays held until that Subnet is seen or
   // Abandon is called. The same wish again gives the same block.
@@ -215,7 +216,6 @@ class Space {
   using Bindings = std::map<std::tuple<std::uint64_t, Owner, Owner>, Binding>;
   using BindingRange = std::ranges::subrange<Bindings::const_iterator>;
   BindingRange BindingsOf(std::uint64_t cluster_key) const;
-  BindingRange BindingsOf(std::uint64_t cluster_key, Owner claim) const;
   static std::uint64_t ClaimKey(const std::string& pool, Owner claim);
   static std::uint64_t ClusterKey(const std::string& pool, std::string_view cluster);
 
@@ -296,9 +296,9 @@ class Space {
   std::map<std::string, std::set<std::string>> orphans_;  // by a parent that does not exist
   std::map<std::string, std::map<std::string, Subnet>> homeless_;  // by pool: it does not exist
   Bindings bindings_;
-  // By pool and claim: the cluster that the claim's binding is of, which may not be its present
-  // one.
-  std::unordered_map<std::uint64_t, std::uint64_t> cluster_of_claim_;
+  // By ClaimKey and Subnet: the ClusterKey of the claim's binding, which may not be of its present
+  // clusterID.
+  std::map<std::pair<std::uint64_t, Owner>, std::uint64_t> clusters_of_claims_;
   std::unordered_map<Owner, Pending> pending_;
   std::map<std::string, std::set<Owner>> reserving_;  // tokens of reservations, by pool
   std::size_t reservations_ = 0;

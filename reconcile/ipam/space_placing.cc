@@ -78,12 +78,10 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   const auto hold = state.space->At(block);
   if (hold && hold->use == Use::kSubnet) return hold->owner == owner;
   const bool claimed = hold && hold->use == Use::kReserved && claim != 0 && hold->owner == claim;
-  // Who was told that a block is theirs, or is about to be, keeps it, even when the range was moved
-  // away under them.
-  const bool told = subnet.phase == SubnetPhase::kAllocated || claimed;
-  if (!told && !state.space->rules().range.Contains(block)) return false;
+  // A claim may have been told of the block: it keeps the block even when the range was moved away.
   const bool promised = TurnOf(subnet) <= Turn::kMade;
-  if (!promised && !claimed && !state.placed) return false;
+  const bool in_place = state.placed && state.space->rules().range.Contains(block);
+  if (!promised && !claimed && !in_place) return false;
   PoolState* child = hold ? HeldByChild(state, block, subnet.cluster) : nullptr;
   if (claimed || child) {
     state.space->Change(block, Use::kSubnet, owner);
@@ -128,7 +126,7 @@ void Space::Replace(PoolState& state, const std::vector<Hold>& holds, const Cidr
   }
 }
 
-// Ends the reservations in a block. False when something else is there.
+// Ends the reservations in a block. False when there are none, or something else is there.
 bool Space::Evict(PoolState& state, const Cidr& block) {
   std::vector<Hold> reserved;
   if (!OnlyReserved(state, block)) return false;
@@ -142,7 +140,7 @@ bool Space::Evict(PoolState& state, const Cidr& block) {
     WithdrawAll(state, hold.block);
     HoldForeign(state, hold.block);
   }
-  return true;
+  return !reserved.empty();
 }
 
 void Space::PlaceWaiting(PoolState& state, Waiting which, const std::optional<Cidr>& within) {

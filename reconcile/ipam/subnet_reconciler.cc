@@ -129,8 +129,9 @@ async::Task<Outcome> SubnetReconciler::DropOrphan(Subnet subnet) {
 async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
   const auto placement = context_.space.PlacementOf(subnet);
   const bool allocated = placement.phase == SubnetPhase::kAllocated;
+  const bool keeps_time = placement.phase != SubnetPhase::kFailed;
   if (subnet.phase == placement.phase && subnet.message == placement.message &&
-      (!allocated || subnet.has_allocated_at)) {
+      (allocated ? subnet.has_allocated_at : keeps_time || !subnet.has_allocated_at)) {
     co_return Step();
   }
   Json patch = PatchOf(subnet.id);
@@ -139,6 +140,8 @@ async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
   status["message"] = placement.message.empty() ? Json::null() : Json(placement.message);
   if (allocated && !subnet.has_allocated_at) {
     status["allocatedAt"] = FormatTime(context_.executor.WallNow());
+  } else if (!keeps_time && subnet.has_allocated_at) {
+    status["allocatedAt"] = Json::null();
   }
   const auto written =
       co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name, kube::PatchType::kMerge,

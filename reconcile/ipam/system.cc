@@ -178,6 +178,8 @@ void System::Parts::ListenToSubnets() {
              if (another) {
                space.RemoveSubnet(before);
                space.PutSubnet(now);
+             } else if (before.phase != now.phase && now.phase == SubnetPhase::kFailed) {
+               space.PutSubnet(now);  // others go before one that was told so
              }
              if (IsGivenBack(caches, now)) space.Rest(now);
              if (!another) return;
@@ -237,8 +239,8 @@ void System::Parts::ListenToClaims() {
 void System::Parts::LookAtSubnetOf(const Claim& claim) {
   if (!built) return;
   const Owner owner = Fingerprint(claim.id.uid);
-  for (const Space::Binding& held : space.BindingsOfClaim(claim.PoolKey(), owner)) {
-    const Subnet* subnet = caches.SubnetAt(claim.PoolKey(), held.block, held.subnet);
+  for (const Space::Binding* held : space.BindingsOfClaim(claim.PoolKey(), owner)) {
+    const Subnet* subnet = caches.SubnetAt(claim.PoolKey(), held->block, held->subnet);
     if (!subnet) continue;
     if (IsGivenBack(caches, *subnet)) space.Rest(*subnet);
     if (work) work->subnets.Add(subnet->id.Key());

@@ -48,6 +48,10 @@ TEST_F(SystemTest, AClaimKeepsItsBlockWhenAUsersSubnetNamesIt) {
   // Some of these have a uid that sorts before that of the claim's own Subnet.
   for (const char* block : {"10.0.0.64/28", "10.0.0.80/28", "10.0.0.96/28", "10.0.0.112/28"})
     SubnetFor("c", "p", block);
+  Create("Subnet", "other",
+         Format(R"("poolRef":"p","cidr":"10.0.0.128/28","clusterID":"another",)"
+                R"("claimRef":{{"name":"c","uid":"{}"}})",
+                Uid("subnetclaims", "c")));
   executor_.Advance(1min);
   EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
   Boot();
@@ -81,6 +85,49 @@ TEST_F(SystemTest, AClaimThatIsBoundToAnotherBlockThanItsSpecAsksForSaysSo) {
   const Json status = Status("subnetclaims", "c");
   EXPECT_THAT(status["conditions"][0]["message"].as<std::string>(),
               testing::HasSubstr("spec asks for another block since: recreate the claim"));
+}
+
+// The leader before died after it had made the Subnet, and may have told the claim.
+TEST_F(SystemTest, ABlockIsKeptWhoseSubnetWasToldNothingYet) {
+  Pool("p", "10.0.0.0/24");
+  replica_.reset();
+  Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","requestedCIDR":"10.0.0.128/26")");
+  SubnetFor("c", "p", "10.0.0.128/26");
+  Merge("subnetpools", "p", R"({"spec":{"cidr":"10.0.0.0/25"}})");
+  Pool("upper", "10.0.0.128/25");
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Allocated("c"), "10.0.0.128/26");
+  Claim("d", "upper", 26);
+  EXPECT_EQ(Allocated("d"), "10.0.0.192/26");
+}
+
+TEST_F(SystemTest, ABlockIsKeptWhoseSubnetsPhaseAUserEdits) {
+  Pool("p", "10.0.0.0/24");
+  Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","requestedCIDR":"10.0.0.128/26")");
+  replica_.reset();
+  Merge("subnets", "p-10-0-0-128-26/status", R"({"status":{"phase":"Failed"}})");
+  Merge("subnetpools", "p", R"({"spec":{"cidr":"10.0.0.0/25"}})");
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Allocated("c"), "10.0.0.128/26");
+  EXPECT_EQ(Status("subnets", "p-10-0-0-128-26")["phase"], "Allocated");
+}
+
+TEST_F(SystemTest, AChildPoolGoesBeforeASubnetThatWasToldItFailed) {
+  Pool("p", "10.0.0.0/24");
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":26)");
+  executor_.Advance(10s);
+  const auto block = Status("subnetpoolclaims", "pc")["boundPoolName"].as<std::string>();
+  Claim("c", "p", 27);
+  SubnetFor("c", "p", "10.0.0.0/27");
+  EXPECT_EQ(Status("subnets", "p-10-0-0-0-27")["phase"], "Failed");
+  Merge("subnetclaims", block, R"({"metadata":{"ownerReferences":null}})");
+  Delete("subnetclaims", block);
+  while (server_.CollectGarbage()) executor_.Advance(1s);
+  executor_.Advance(1min);
+  EXPECT_EQ(Status("subnets", "p-10-0-0-0-27")["phase"], "Failed");
+  EXPECT_EQ(Reason("subnetpools", block), "Ready");
 }
 
 TEST_F(SystemTest, AParentsNameMayBeTooLongForALabel) {

@@ -127,6 +127,28 @@ TEST_F(ReservationTest, AClaimOfAnotherSizeThanWhatIsKeptForItIsToldSoAtOnce) {
   EXPECT_EQ(Allocated("c"), "10.0.5.0/24");
 }
 
+// Otherwise the claim is tried again and again for as long as anything is reserved.
+TEST_F(ReservationTest, AClaimThatCannotBeServedDoesNotAnnounceRoom) {
+  int announced = 0;
+  Space space(executor_, {.on_figures = [](const std::string&) {},
+                          .on_room = [&](const std::string&) { ++announced; },
+                          .on_placement = [](const std::string&) {}});
+  ipam::Pool pool;
+  pool.id.ns = "default";
+  pool.id.name = "p";
+  pool.cidr = "10.0.0.0/16";
+  pool.pre_allocations = {{"c", "10.0.5.0/24"}};
+  space.PutPool(pool);
+  ASSERT_TRUE(space.Reserve("default/p", {.claim = "x", .cluster = "x", .size = 24, .owner = 1},
+                            executor_.Now() + 30s));
+  announced = 0;
+  const auto denied =
+      space.Assign("default/p", {.claim = "c", .cluster = "c", .size = 26, .owner = 2});
+  ASSERT_FALSE(denied);
+  EXPECT_EQ(denied.error().reason, "InvalidRequest");
+  EXPECT_EQ(announced, 0);
+}
+
 TEST_F(ReservationTest, AClaimThatChangedSinceItsReservationIsNotInItsOwnWay) {
   Pool("p", "10.0.0.0/24");
   const auto stamp = Reserve("c", "p", 24);

@@ -16,7 +16,8 @@ enum class Turn : std::uint8_t {
 };
 
 inline Turn TurnOf(const Subnet& subnet) {
-  if (subnet.phase == SubnetPhase::kAllocated) return Turn::kTold;
+  // A user may have edited the phase; Berth takes allocatedAt away when a block is lost.
+  if (subnet.phase == SubnetPhase::kAllocated || subnet.has_allocated_at) return Turn::kTold;
   if (subnet.claim_uid.empty()) return Turn::kOther;
   return subnet.phase == SubnetPhase::kFailed ? Turn::kFailed : Turn::kMade;
 }
