@@ -464,15 +464,14 @@ void Eip::Storm(World& world, std::uint64_t kind, async::Duration length) {
 // One fault goes on for long, and users change every object in it. The changes are told of soon,
 // what is told of each object is bounded, and soon after the fault nobody tells of it any more.
 async::Duration Eip::Aftermath(World& world) {
-  constexpr auto kLength = 20min;
-  constexpr auto kUntilSettled = 3min;  // from the chaos
-  constexpr auto kUntilTold = 30s;
-  constexpr auto kUntilOver = 30s;
+  static constexpr auto kLength = 20min;
+  static constexpr auto kUntilSettled = 3min;  // from the chaos
+  static constexpr auto kUntilTold = 30s;
+  static constexpr auto kUntilOver = 30s;
   Dice& random = world.random();
   if (!random.Chance(0.08)) return {};
   const auto kind = random.Chance(0.5) ? kStormsOfChaos : random.Below(kStormsOfChaos);
   Storm(world, kind, kLength);
-  if (kind == kStormsOfChaos) LockOne(world, kLength);
   ChangeAll(world, "late");
   world.scheduler().After(kUntilSettled, [this, &world] {
     ChangeAll(world, "later");
@@ -484,6 +483,7 @@ async::Duration Eip::Aftermath(World& world) {
     told_watch_.emplace(world.scheduler().Now());
     // Who waits for a turn at a cloud that throttles is told later.
     if (auto wrong = CheckFollowed(world); wrong && kind != kThrottles) world.Violate(*wrong);
+    if (kind == kStormsOfChaos) LockOne(world, kLength - 2 * kUntilSettled);
   });
   world.scheduler().After(kLength + kUntilOver, [this, &world] {
     if (auto wrong = CheckOver(world)) world.Violate(*wrong);
@@ -493,9 +493,11 @@ async::Duration Eip::Aftermath(World& world) {
 
 // An address is locked for so long; in the end its object does not say that it is Ready.
 void Eip::LockOne(World& world, async::Duration length) {
-  const auto eips = cloud_.vpc().Eips();
-  if (eips.empty()) return;
-  const std::string id = eips[world.random().Below(eips.size())].allocation_id;
+  const auto objects = world.List(kCollection);
+  if (objects.empty()) return;
+  const Json& locked = objects[world.random().Below(objects.size())];
+  const std::string id = Text(Part(locked, "status"), "allocationID");
+  if (!cloud_.vpc().Find(id)) return;
   world.Trace("others lock {}", id);
   cloud_.vpc().SetLocks(id, {"financial"});
   world.scheduler().After(length, [this, &world, id] {
