@@ -26,13 +26,16 @@ endif()
 # The heavy headers are compiled once for each set of sources that share their flags: `plain`, `http` for sources that use
 # Drogon, and both again for tests, which add GoogleTest and are optimised less: that halves their time to build, and the code
 # under test keeps its own flags. They are named relative to the tree: with an absolute path in it, the precompiled header
-# of each checkout would differ, and ccache would find nothing in a fresh clone.
+# of each checkout would differ, and ccache would find nothing in a fresh clone. clang's has absolute paths whatever its
+# command, so the fuzz targets are built without.
 file(CONFIGURE OUTPUT pch.cc CONTENT "")
 set(berth_test_flags -O1 -foptimize-sibling-calls)  # a coroutine that awaits in a loop must not grow the stack
 foreach(set plain http plain_test http_test)
   add_library(berth_pch_${set} STATIC ${CMAKE_CURRENT_BINARY_DIR}/pch.cc)
   target_link_libraries(berth_pch_${set} PUBLIC berth_flags)
-  target_precompile_headers(berth_pch_${set} PRIVATE "\"cmake/pch_${set}.h\"")
+  if(NOT BERTH_FUZZ)
+    target_precompile_headers(berth_pch_${set} PRIVATE "\"cmake/pch_${set}.h\"")
+  endif()
   if(set MATCHES http)
     target_link_libraries(berth_pch_${set} PUBLIC Drogon::Drogon)
   endif()
@@ -57,7 +60,9 @@ function(berth_common target)
   if(set MATCHES test AND CMAKE_BUILD_TYPE STREQUAL Release)
     target_compile_options(${target} PRIVATE ${berth_test_flags})
   endif()
-  target_precompile_headers(${target} REUSE_FROM berth_pch_${set})
+  if(NOT BERTH_FUZZ)
+    target_precompile_headers(${target} REUSE_FROM berth_pch_${set})
+  endif()
 endfunction()
 
 # berth_test_paths(PROGRAM SOURCE...): defines BERTH_SOURCE_DIR and BERTH_PROGRAM for the sources that use one of them. Only for those: a path of this
