@@ -51,7 +51,7 @@ constexpr const char* kFrontProxyPath = "/api/v1/namespaces/kube-system/configma
 constexpr const char* kFrontProxyQuery =
     "fieldSelector=metadata.name%3Dextension-apiserver-authentication";
 
-// What the API server publishes about its front proxy.
+// The ConfigMap in which the API server publishes its front proxy's CA.
 struct FrontProxy {
   apis::RequestHeaderConfig config;
   static kube::Result<FrontProxy> From(kube::JsonView config_map) {
@@ -162,7 +162,7 @@ kube::Result<void> Server::Connect() {
   auto config = options_.kubeconfig.empty() ? kube::InClusterConfig()
                                             : kube::LoadKubeconfig(options_.kubeconfig);
   if (!config) return std::unexpected(config.error());
-  // What is under way at a time is bounded by the controllers' concurrency; a rate limit on top of
+  // The controllers' concurrency bounds the requests under way; a rate limit on top of
   // that would only make claims wait.
   client_ = std::make_unique<kube::Client>(std::move(*config),
                                            kube::ClientOptions{.qps = 0, .metrics = &registry_});
@@ -402,7 +402,7 @@ void Server::FollowFrontProxy() {
       {.on_add = [this](const std::string&, const FrontProxy& now) { TakeFrontProxy(now); },
        .on_update = [this](const std::string&, const FrontProxy&,
                            const FrontProxy& now) { TakeFrontProxy(now); },
-       // Who was known stays known: no certificate gets worse because a ConfigMap is gone.
+       // Keep the CA if the ConfigMap is deleted.
        .on_delete = [](const std::string&, const FrontProxy&) {}});
   informer.Start();
 }
@@ -424,7 +424,7 @@ void Server::TakeFrontProxy(const FrontProxy& published) {
   if (demo_ && !ready_before) demo_->Announce();
 }
 
-// What the aggregated API shows of the control thread.
+// Publishes the control thread's state for the aggregated API.
 void Server::Show() {
   std::vector<const runtime::Controller*> controllers;
   if (control_->ipam) {

@@ -375,7 +375,9 @@ IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
     const bool gives =
         ReasonOf(pool) == "Ready" && Number(Part(pool, "status"), "observedGeneration") ==
                                          Number(pool["metadata"], "generation");
-    if (!gives || ParentOf(pool) != block.pool || !range || !range->Overlaps(block.cidr)) continue;
+    // By spec alone: a label does not change the generation, and the status may be older.
+    const bool below = Text(Part(pool, "spec"), "parentRef") == block.pool;
+    if (!gives || !below || !range || !range->Overlaps(block.cidr)) continue;
     if (IsBaseOf(block, name)) continue;
     return Format("Subnet {} was told that it has {}, a part of pool {}, which is Ready",
                   block.name, block.cidr.ToString(), name);
@@ -419,9 +421,9 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet) const {
     if (other.uid == made->uid || other.claim_uid.empty() || !other.cidr.Overlaps(made->cidr)) {
       continue;
     }
-    // A pool that was removed by force gives up its blocks: its Subnets are Pending.
-    if (!pools_.contains(other.pool)) continue;
     if (IsBaseOf(other, made->pool) || IsBaseOf(*made, other.pool)) continue;
+    // The base of a pool that was removed a moment ago, and will be made again.
+    if (!pools_.contains(other.pool) && made->cluster == other.pool) continue;
     return Format("Subnet {} of pool {} was made, and {} of pool {} overlaps it: {} and {}",
                   made->name, made->pool, other.name, other.pool, made->cidr.ToString(),
                   other.cidr.ToString());

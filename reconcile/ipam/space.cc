@@ -54,8 +54,8 @@ bool Space::InUse(const std::string& pool) const {
 
 std::size_t Space::Remembered() const {
   return pools_.size() + neighbourhoods_.size() + orphans_.size() + homeless_.size() +
-         bindings_.size() + clusters_of_claims_.size() + pending_.size() + reserving_.size() +
-         reservations_;
+         lost_.size() + bindings_.size() + clusters_of_claims_.size() + pending_.size() +
+         reserving_.size() + reservations_;
 }
 
 std::vector<std::string> Space::Dependants(const PoolState& state) const {
@@ -72,6 +72,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   pools_.clear();
   orphans_.clear();
   homeless_.clear();
+  lost_.clear();
   bindings_.clear();
   clusters_of_claims_.clear();
   pending_.clear();
@@ -170,12 +171,18 @@ void Space::Part(PoolState& state) {
   }
 }
 
-// What was there before the pool, and waited for it.
-void Space::Adopt(PoolState& state) {
+// Takes over the Subnets and children that waited for the pool. The blocks of the Subnets are for
+// the caller to release in other pools, once the pool holds them itself.
+std::vector<Cidr> Space::Adopt(PoolState& state) {
+  std::vector<Cidr> blocks;
   if (auto waiting = homeless_.extract(state.key)) {
-    for (const auto& [key, subnet] : waiting.mapped()) AddUnplaced(state, subnet);
+    for (const auto& [key, subnet] : waiting.mapped()) {
+      AddUnplaced(state, subnet);
+      if (subnet.cidr) blocks.push_back(*subnet.cidr);
+    }
   }
   if (auto children = orphans_.extract(state.key)) state.children = std::move(children.mapped());
+  return blocks;
 }
 
 // The pool was made anew under its name: what is held for it still is.
@@ -215,13 +222,14 @@ void Space::PutPool(const Pool& pool) {
   state.key = key;
   state.pool = pool;
   if (!news) return;
-  if (fresh) Adopt(state);
+  const std::vector<Cidr> adopted = fresh ? Adopt(state) : std::vector<Cidr>();
   if (moved) Join(state);
   if (ruled) SetRules(state);
   Index(state);
   if (reranged) Fit(state);
   if (reranged || moved || reborn) Settle(state);
   if (ruled) PlaceWaiting(state, Waiting::kAll);
+  for (const Cidr& block : adopted) ReleaseHomeless(key, block);
   if (reranged || moved || reborn) {
     if (moved) {
       Relate(state);
@@ -330,6 +338,7 @@ void Space::PutSubnet(const Subnet& subnet) {
   PoolState* state = Mutable(pool);
   if (!state) {
     homeless_[pool].insert_or_assign(key, subnet);
+    HoldHomeless(subnet);
     if (!quiet_) callbacks_.on_placement(key);
     return;
   }
@@ -404,6 +413,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
     const auto waiting = homeless->second.find(key);
     if (waiting != homeless->second.end() && waiting->second.id.uid == subnet.id.uid) {
       homeless->second.erase(waiting);
+      if (subnet.cidr) ReleaseHomeless(pool, *subnet.cidr);
     }
     if (homeless->second.empty()) homeless_.erase(homeless);
   }

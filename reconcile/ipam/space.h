@@ -54,7 +54,8 @@ struct Denial {
 //   pools above it.
 // - Of pools that overlap otherwise one gives blocks out at most, and none if another has given out
 //   some.
-// - A block outside its pool's range, as after a shrink, is held in every pool that overlaps it.
+// - A block outside its pool's range, as after a shrink, is held in every pool that overlaps it. So
+//   is the block of a Subnet whose pool is gone.
 // Blocks held for another pool have Use::kForeign there.
 //
 // n is the number of a pool's holds, P that of the pools of a namespace, L that of the prefix
@@ -225,7 +226,7 @@ class Space {
   void Index(PoolState& state);
   void Join(PoolState& state);
   void Part(PoolState& state);
-  void Adopt(PoolState& state);
+  std::vector<Cidr> Adopt(PoolState& state);
   void Rename(PoolState& state, const std::string& uid);
   void Fit(PoolState& state);
   void Bind(const std::string& pool, std::string_view cluster, const Binding& binding);
@@ -263,6 +264,8 @@ class Space {
   void WithdrawAll(PoolState& state, const Cidr& block);
   void HoldForeign(PoolState& state, const Cidr& within);
   void HoldForeignAnew(PoolState& state);
+  void HoldHomeless(const Subnet& subnet);
+  void ReleaseHomeless(const std::string& pool, const Cidr& block);
 
   // Problems (space_judging.cc).
   std::optional<PoolProblem> ProblemOf(const PoolState& state) const;
@@ -295,6 +298,7 @@ class Space {
   std::map<std::string, Neighbourhood, std::less<>> neighbourhoods_;  // by namespace
   std::map<std::string, std::set<std::string>> orphans_;  // by a parent that does not exist
   std::map<std::string, std::map<std::string, Subnet>> homeless_;  // by pool: it does not exist
+  std::map<std::string, PoolState> lost_;  // pools that do not exist, with blocks held in others
   Bindings bindings_;
   // By ClaimKey and Subnet: the ClusterKey of the claim's binding, which may not be of its present
   // clusterID.

@@ -1,5 +1,6 @@
 // Blocks of one pool that others hold, because they would give them out.
 #include "reconcile/ipam/space.h"
+#include "reconcile/ipam/turn.h"
 
 namespace berth::ipam {
 namespace {
@@ -113,6 +114,25 @@ void Space::HoldForeignAnew(PoolState& state) {
     if (hold.use == Use::kForeign) state.space->Release(hold.block);
   }
   HoldForeign(state, state.space->rules().range);
+}
+
+// A pool that is gone has no range: all its blocks are outside of it.
+void Space::HoldHomeless(const Subnet& subnet) {
+  if (!subnet.cidr || TurnOf(subnet) > Turn::kMade) return;
+  PoolState& lost = lost_[subnet.PoolKey()];
+  lost.key = subnet.PoolKey() + " (gone)";  // not the key of a pool of the name that may come
+  lost.pool.id.ns = subnet.id.ns;
+  lost.pool.id.name = subnet.pool;
+  HoldAbroad(lost, {*subnet.cidr, Use::kSubnet, Fingerprint(subnet.id.uid)});
+}
+
+void Space::ReleaseHomeless(const std::string& pool, const Cidr& block) {
+  const auto lost = lost_.find(pool);
+  if (lost == lost_.end()) return;
+  WithdrawAll(lost->second, block);
+  if (lost->second.abroad > 0) return;
+  if (Around(lost->second).empty()) neighbourhoods_.erase(lost->second.pool.id.ns);
+  lost_.erase(lost);
 }
 
 }  // namespace berth::ipam

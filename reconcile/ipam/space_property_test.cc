@@ -62,8 +62,9 @@ class World {
       }
       if (giver.empty()) continue;
       for (const auto& [key, subnet] : subnets_) {
-        if (subnet.phase == SubnetPhase::kAllocated && pools_.contains(subnet.PoolKey()) &&
-            subnet.cidr->Contains(address) && !StandsFor(subnet, giver)) {
+        // One whose pool is gone has its block, too.
+        if (subnet.has_allocated_at && subnet.cidr->Contains(address) &&
+            !StandsFor(subnet, giver)) {
           return Format("{} is assignable from {} and in Subnet {} of {}", address.ToString(),
                         giver, key, subnet.pool);
         }
@@ -253,7 +254,11 @@ class World {
 
   // Phases are written down, as the reconcilers do it.
   void Report() {
-    for (auto& [key, subnet] : subnets_) subnet.phase = space_.PlacementOf(subnet).phase;
+    for (auto& [key, subnet] : subnets_) {
+      subnet.phase = space_.PlacementOf(subnet).phase;
+      if (subnet.phase == SubnetPhase::kAllocated) subnet.has_allocated_at = true;
+      if (subnet.phase == SubnetPhase::kFailed) subnet.has_allocated_at = false;
+    }
   }
 
   // The next leader finds the same, where no pool is in the way of another.

@@ -130,6 +130,31 @@ TEST_F(SystemTest, AChildPoolGoesBeforeASubnetThatWasToldItFailed) {
   EXPECT_EQ(Reason("subnetpools", block), "Ready");
 }
 
+TEST_F(SystemTest, BlocksOfAPoolThatWasRemovedByForceAreNotGivenOut) {
+  Pool("p", "10.0.0.0/24");
+  Pool("child", "10.0.0.0/25", R"(,"parentRef":"p")");
+  Claim("c", "child", 26);
+  Delete("subnetpools", "child");
+  Merge("subnetpools", "child", R"({"metadata":{"finalizers":null}})");
+  executor_.Advance(10s);
+  ASSERT_EQ(Reason("subnetclaims", "c"), "PoolNotFound");
+  Claim("d", "p", 26);
+  EXPECT_EQ(Allocated("d"), "10.0.0.64/26");
+  Boot();
+  Claim("e", "p", 26);
+  EXPECT_EQ(Allocated("e"), "10.0.0.128/26");
+  // The pool comes back: its claim has its block, and nothing is held twice.
+  Delete("subnetclaims", "d");
+  while (server_.CollectGarbage()) executor_.Advance(1s);
+  Pool("child", "10.0.0.0/25", R"(,"parentRef":"p")");
+  executor_.Advance(10s);
+  EXPECT_EQ(Phase("c"), "Bound");
+  Delete("subnetclaims", "c");
+  while (server_.CollectGarbage()) executor_.Advance(1s);
+  Claim("f", "child", 25);
+  EXPECT_EQ(Allocated("f"), "10.0.0.0/25");
+}
+
 TEST_F(SystemTest, AParentsNameMayBeTooLongForALabel) {
   const std::string parent(70, 'a');
   Pool(parent, "10.0.0.0/24");
