@@ -7,6 +7,8 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <unordered_set>
+#include <utility>
 
 #include "log/format.h"
 
@@ -65,66 +67,81 @@ std::optional<Json> Number(std::string_view text) {
   return number ? std::optional(Json(*number)) : std::nullopt;
 }
 
-// A document being converted; counts its values.
+// A document being written as JSON text. Maps become values in the end, all at once: adding members
+// one by one would take time that grows with the square of their number.
 class Conversion {
  public:
-  Result<Json> Convert(const YAML::Node& node, int depth = 0) {
-    if (++values_ > kMaxYamlValues) return At(node.Mark(), "too many values");
+  Result<void> Convert(const YAML::Node& node, int depth = 0) {
+    if (++values_ > kMaxYamlValues || text_.size() > kMaxYamlText) {
+      return At(node.Mark(), "too many values");
+    }
     if (depth >= kMaxYamlDepth) return At(node.Mark(), "nested too deeply");
-    if (node.IsNull()) return Json::null();
+    if (node.IsNull()) return Write(Json::null());
     if (node.IsScalar()) return Scalar(node);
     const std::string& tag = node.Tag();
     if (!tag.empty() && tag != kPlain) return At(node.Mark(), "the tag is not supported");
     return node.IsMap() ? Map(node, depth) : Sequence(node, depth);
   }
 
+  const std::string& text() const { return text_; }
+
  private:
+  Result<void> Write(const Json& value) {
+    value.AppendTo(text_);
+    return {};
+  }
+
   // yaml-cpp passes wrong bytes through, and writes some for the escapes \N and \_.
   static Result<void> CheckUtf8(const YAML::Node& node) {
     if (simdjson::validate_utf8(node.Scalar())) return {};
     return At(node.Mark(), "the text is not UTF-8");
   }
 
-  static Result<Json> Scalar(const YAML::Node& node) {
-    if (auto fine = CheckUtf8(node); !fine) return std::unexpected(fine.error());
+  Result<void> Scalar(const YAML::Node& node) {
+    if (auto fine = CheckUtf8(node); !fine) return fine;
     const std::string& text = node.Scalar();
     const std::string& tag = node.Tag();
-    if (tag == kQuoted || tag == kString) return Json(text);
+    if (tag == kQuoted || tag == kString) return Write(text);
     if (!tag.empty() && tag != kPlain) return At(node.Mark(), "the tag is not supported");
-    if (std::ranges::contains(kNull, text)) return Json::null();
-    if (std::ranges::contains(kTrue, text)) return Json(true);
-    if (std::ranges::contains(kFalse, text)) return Json(false);
-    if (auto number = Number(text)) return std::move(*number);
-    return Json(text);
+    if (std::ranges::contains(kNull, text)) return Write(Json::null());
+    if (std::ranges::contains(kTrue, text)) return Write(true);
+    if (std::ranges::contains(kFalse, text)) return Write(false);
+    if (const auto number = Number(text)) return Write(*number);
+    return Write(text);
   }
 
-  Result<Json> Map(const YAML::Node& node, int depth) {
-    Json map;
+  Result<void> Map(const YAML::Node& node, int depth) {
+    std::unordered_set<std::string_view> keys;
+    text_ += '{';
     for (const std::pair<YAML::Node, YAML::Node>& member : node) {
       const auto& [key, value] = member;
       if (!key.IsScalar()) return At(key.Mark(), "a key must be a scalar");
-      if (auto fine = CheckUtf8(key); !fine) return std::unexpected(fine.error());
-      if (map.contains(key.Scalar())) {
+      if (auto fine = CheckUtf8(key); !fine) return fine;
+      if (!keys.empty()) text_ += ',';
+      if (!keys.insert(key.Scalar()).second) {
         return At(key.Mark(), Format("the key \"{}\" is there twice", key.Scalar()));
       }
-      auto converted = Convert(value, depth + 1);
-      if (!converted) return converted;
-      map.try_emplace(key.Scalar(), std::move(*converted));
+      Json(key.Scalar()).AppendTo(text_);
+      text_ += ':';
+      if (auto done = Convert(value, depth + 1); !done) return done;
     }
-    return map;
+    text_ += '}';
+    return {};
   }
 
-  Result<Json> Sequence(const YAML::Node& node, int depth) {
-    Json sequence = Json::Array();
+  Result<void> Sequence(const YAML::Node& node, int depth) {
+    const char* separator = "";
+    text_ += '[';
     for (const YAML::Node& item : node) {
-      auto converted = Convert(item, depth + 1);
-      if (!converted) return converted;
-      sequence.push_back(std::move(*converted));
+      text_ += std::exchange(separator, ",");
+      if (auto done = Convert(item, depth + 1); !done) return done;
     }
-    return sequence;
+    text_ += ']';
+    return {};
   }
 
   std::size_t values_ = 0;
+  std::string text_;
 };
 
 }  // namespace
@@ -136,7 +153,13 @@ Result<Json> YamlToJson(std::string_view text) {
     if (documents.size() != 1) {
       return Terminal(Format("{} YAML documents where one is wanted", documents.size()));
     }
-    return Conversion().Convert(documents.front());
+    Conversion conversion;
+    if (auto done = conversion.Convert(documents.front()); !done) {
+      return std::unexpected(std::move(done.error()));
+    }
+    auto json = Json::Parse(conversion.text());
+    if (!json) return Terminal(std::move(json.error()));
+    return std::move(*json);
   } catch (const YAML::Exception& error) {
     return At(error.mark, error.msg);
   }

@@ -90,6 +90,18 @@ TEST(Yaml, IsBounded) {
     laughs += "]\n";
   }
   EXPECT_THAT(Converted(laughs), HasSubstr("too many values"));
+  std::string copies = "- &a " + std::string(100'000, 'x') + "\n";
+  for (int i = 0; i < 1000; ++i) copies += "- *a\n";
+  EXPECT_THAT(Converted(copies), HasSubstr("too many values"));
+}
+
+TEST(Yaml, AMapOfManyMembersIsReadInOnePass) {
+  constexpr std::size_t kMembers = 90'000;
+  std::string text;
+  for (std::size_t i = 0; i < kMembers; ++i) text += Format("k{}:\n", i);
+  const auto json = YamlToJson(text);
+  ASSERT_TRUE(json) << json.error().message;
+  EXPECT_EQ(json->size(), kMembers);
 }
 
 }  // namespace
