@@ -370,6 +370,14 @@ IpamPicture::Wrong IpamPicture::CheckUnsized(const Json& claim) const {
 
 IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
   if (block.phase != "Allocated") return std::nullopt;
+  for (const Block& other : blocks_) {
+    if (other.uid == block.uid || other.phase != "Allocated" || !other.cidr.Overlaps(block.cidr) ||
+        IsBaseOf(other, block.pool) || IsBaseOf(block, other.pool)) {
+      continue;
+    }
+    return Format("Subnets {} and {} were told that they have {} and {}", block.name, other.name,
+                  block.cidr.ToString(), other.cidr.ToString());
+  }
   for (const auto& [name, pool] : pools_) {
     const auto range = RangeOf(name);
     const bool gives =

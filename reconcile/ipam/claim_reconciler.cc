@@ -34,7 +34,7 @@ std::string_view EventReason(const std::string& reason) {
 // The block that the claim's status names.
 std::optional<Cidr> ToldBlock(const Claim& claim) {
   const auto block = Cidr::Parse(claim.allocated);
-  return block ? std::optional(*block) : std::nullopt;
+  return block && block->IsCanonical() ? std::optional(*block) : std::nullopt;
 }
 
 // False for a block that the claim got before its spec was changed.
@@ -161,7 +161,8 @@ std::expected<Wish, Denial> ClaimReconciler::WishOf(const Claim& claim, Owner ow
             .cluster = claim.cluster,
             .size = claim.block_size,
             .exact = std::nullopt,
-            .owner = owner};
+            .owner = owner,
+            .pool_claim = claim.owner_uid};
   if (claim.block_size && !claim.requested.empty()) {
     return std::unexpected(
         Denial{"InvalidRequest", "spec.blockSize and spec.requestedCIDR exclude each other"});
@@ -257,7 +258,9 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Allocate(Clai
     }
   }
   const auto block = Choose(claim, owner);
-  if (!block && TakesBack(claim, owner)) {
+  const bool lacks_room = !block && (block.error().reason == "PoolExhausted" ||
+                                     block.error().reason == "RequestedCIDRTaken");
+  if (lacks_room && TakesBack(claim, owner)) {
     co_return std::unexpected(
         kube::Error{kube::ErrorClass::kConflict, {}, "waits for the end of its block's rest"});
   }
@@ -404,7 +407,7 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Adopt(Claim c
                     409,
                     {}});
   }
-  if (subnet->claim_uid == claim.id.uid) {
+  if (subnet->made && subnet->claim_uid == claim.id.uid) {
     Take(*read);
     co_return Given{block, std::move(name)};
   }

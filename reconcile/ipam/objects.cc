@@ -27,6 +27,14 @@ kube::JsonView OwnerOf(kube::JsonView object, std::string_view kind) {
   return owner;
 }
 
+// Whether a Subnet was made for the claim that it names: the claim owns it, or its label says so.
+bool IsMade(kube::JsonView subnet) {
+  const kube::JsonView metadata = subnet["metadata"];
+  if (metadata["labels"][kMadeByLabel].StringOr("") == "true") return true;
+  const auto claim = subnet["spec"]["claimRef"]["uid"].StringOr("");
+  return !claim.empty() && OwnerOf(subnet, "SubnetClaim")["uid"].StringOr("") == claim;
+}
+
 std::string LongSubnetName(std::string_view pool, const Cidr& block) {
   std::string address = block.ToString();
   std::ranges::replace_if(address, [](char c) { return c == '.' || c == '/' || c == ':'; }, '-');
@@ -93,6 +101,7 @@ kube::Result<Subnet> Subnet::From(kube::JsonView object) {
                 .cluster = Text(spec["clusterID"]),
                 .claim_name = Text(spec["claimRef"]["name"]),
                 .claim_uid = Text(spec["claimRef"]["uid"]),
+                .made = IsMade(object),
                 .phase = SubnetPhase::kNone,
                 .has_allocated_at = status["allocatedAt"].exists(),
                 .message = Text(status["message"])};

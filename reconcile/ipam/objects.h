@@ -67,12 +67,14 @@ struct Subnet {
   std::string cluster;
   std::string claim_name;
   std::string claim_uid;
+  bool made = false;  // by Berth or plexaubnet: a user's Subnet that names a claim is not its block
   SubnetPhase phase = SubnetPhase::kNone;
   bool has_allocated_at = false;
   std::string message;
 
   static kube::Result<Subnet> From(kube::JsonView object);
   std::string PoolKey() const { return KeyBeside(id.ns + "/", pool); }
+  bool IsForClaim() const { return made && !claim_uid.empty(); }
 };
 
 struct Claim {

@@ -179,7 +179,7 @@ async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
     }
   }
   if (auto adopted = co_await AdoptChild(claim); !adopted) {
-    co_return std::unexpected(adopted.error());
+    co_return co_await Refused(std::move(claim), adopted.error());
   }
   refusals_.Forget(claim.id.Key());
   co_return co_await Tell(
@@ -400,7 +400,7 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
 // The escape holds for the child pool, too.
 async::Task<Step> PoolClaimReconciler::AllowDelete(PoolClaim claim) {
   const Pool* child = ChildOf(claim);
-  if (!child || child->allow_delete) co_return Step();
+  if (!child || child->allow_delete || !IsFor(*child, claim)) co_return Step();
   const std::string name = child->id.name;
   Json patch;
   patch["metadata"] = Json::Object();

@@ -417,7 +417,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
     }
     if (homeless->second.empty()) homeless_.erase(homeless);
   }
-  Unbind(pool, subnet.cluster, owner, subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid));
+  Unbind(pool, subnet.cluster, owner, subnet.IsForClaim() ? Fingerprint(subnet.claim_uid) : 0);
   PoolState* state = Mutable(pool);
   if (state) {
     const auto waiting = state->unplaced.find(key);

@@ -32,9 +32,10 @@ struct PoolProblem {
 struct Wish {
   std::string claim;  // its name
   std::string cluster;
-  std::optional<int> size;    // a prefix length
-  std::optional<Cidr> exact;  // this very block
-  Owner owner = 0;            // Fingerprint of the claim's uid, or of a reservation's token
+  std::optional<int> size;      // a prefix length
+  std::optional<Cidr> exact;    // this very block
+  Owner owner = 0;              // Fingerprint of the claim's uid, or of a reservation's token
+  std::string pool_claim = "";  // uid of the SubnetPoolClaim that the claim was made for
 };
 
 // Why a wish is not fulfilled, in the words of the claim's condition.

@@ -60,9 +60,9 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
       // Nothing that changes with every block: each claim that waits would be written again.
       return {"PoolExhausted",
               Format("pool {} is exhausted: it has no free /{}; delete claims, or ask for a size "
-                     "that status.freeCountBySize of the pool has{}",
-                     name, wish.size.value_or(rules.default_block),
-                     state.resting.empty() ? "" : "; blocks rest after their release")};
+                     "that status.freeCountBySize of the pool has; blocks may rest after their "
+                     "release",
+                     name, wish.size.value_or(rules.default_block))};
     case Refusal::kSize:
       return {"InvalidRequest",
               Format("pool {} gives out blocks from /{} to /{}, not /{}", name, rules.min_block,
@@ -163,6 +163,7 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
                            : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
     // The child pool that it is for holds it already.
     PoolState* child = taken ? nullptr : HeldByChild(state, *exact, wish.cluster);
+    if (child && child->pool.owner_uid != wish.pool_claim) child = nullptr;  // a user's claim
     if (child) {
       state.space->Change(*exact, Use::kReserved, wish.owner);
       child->kept.reset();
@@ -223,7 +224,7 @@ void Space::Rest(const Subnet& subnet) {
   if (!state || !subnet.cidr) return;
   if (PlacementOf(subnet).phase != SubnetPhase::kAllocated) return;
   if (!state->resting.emplace(subnet.id.Key(), *subnet.cidr).second) return;
-  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
+  const Owner claim = subnet.IsForClaim() ? Fingerprint(subnet.claim_uid) : 0;
   const auto binding = bindings_.find({ClusterKey(pool, subnet.cluster), claim, owner});
   if (binding != bindings_.end()) binding->second.resting = true;
   Changed(pool, *state);

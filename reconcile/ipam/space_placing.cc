@@ -74,7 +74,7 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   if (!subnet.cidr) return false;
   const Cidr& block = *subnet.cidr;
   const Owner owner = Fingerprint(subnet.id.uid);
-  const Owner claim = subnet.claim_uid.empty() ? 0 : Fingerprint(subnet.claim_uid);
+  const Owner claim = subnet.IsForClaim() ? Fingerprint(subnet.claim_uid) : 0;
   const auto hold = state.space->At(block);
   if (hold && hold->use == Use::kSubnet) return hold->owner == owner;
   const bool claimed = hold && hold->use == Use::kReserved && claim != 0 && hold->owner == claim;
@@ -82,7 +82,8 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   const bool promised = TurnOf(subnet) <= Turn::kMade;
   const bool in_place = state.placed && state.space->rules().range.Contains(block);
   if (!promised && !claimed && !in_place) return false;
-  PoolState* child = hold ? HeldByChild(state, block, subnet.cluster) : nullptr;
+  PoolState* child =
+      hold && subnet.IsForClaim() ? HeldByChild(state, block, subnet.cluster) : nullptr;
   if (claimed || child) {
     state.space->Change(block, Use::kSubnet, owner);
     if (child) child->kept.reset();

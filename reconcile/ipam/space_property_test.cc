@@ -217,6 +217,7 @@ class World {
     subnet.cluster = wish.cluster;
     subnet.claim_name = uid;
     subnet.claim_uid = uid;
+    subnet.made = true;
     Put(std::move(subnet));
   }
 

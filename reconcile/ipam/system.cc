@@ -120,7 +120,8 @@ void System::Parts::ListenToPools() {
                  before.grace_seconds != now.grace_seconds) {
                LookAtResting(key);
              }
-             if (before.id.generation != now.id.generation || before.parent != now.parent) {
+             if (before.id.generation != now.id.generation || before.parent != now.parent ||
+                 before.id.finalizer != now.id.finalizer) {
                Requeue(key, Metrics::Trigger::kUpdate);
              } else if (work && before.status != now.status) {
                // A write that was given up may be carried out later. Not at once: another

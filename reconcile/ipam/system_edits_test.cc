@@ -42,25 +42,78 @@ TEST_F(SystemTest, TheSpecOfASubnetNeverChanges) {
   }
 }
 
-TEST_F(SystemTest, AClaimKeepsItsBlockWhenAUsersSubnetNamesIt) {
+class NamedClaim : public SystemTest {
+ protected:
+  // A user's Subnet that names a claim.
+  void Name(const std::string& claim, const std::string& subnet, const std::string& pool,
+            const std::string& cidr, const std::string& cluster) {
+    Create("Subnet", subnet,
+           Format(R"("poolRef":"{}","cidr":"{}","clusterID":"{}",)"
+                  R"("claimRef":{{"name":"{}","uid":"{}"}})",
+                  pool, cidr, cluster, claim, Uid("subnetclaims", claim)));
+  }
+};
+
+TEST_F(NamedClaim, KeepsItsBlock) {
   Pool("p", "10.0.0.0/24");
   Claim("c", "p", 26);
   // Some of these have a uid that sorts before that of the claim's own Subnet.
-  for (const char* block : {"10.0.0.64/28", "10.0.0.80/28", "10.0.0.96/28", "10.0.0.112/28"})
-    SubnetFor("c", "p", block);
-  Create("Subnet", "other",
-         Format(R"("poolRef":"p","cidr":"10.0.0.128/28","clusterID":"another",)"
-                R"("claimRef":{{"name":"c","uid":"{}"}})",
-                Uid("subnetclaims", "c")));
+  for (int i = 0; i < 4; ++i)
+    Name("c", Format("s{}", i), "p", Format("10.0.0.{}/28", 64 + 16 * i), i < 3 ? "c" : "other");
   executor_.Advance(1min);
   EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
   Boot();
   executor_.Advance(1min);
   EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+  Delete("subnets", "p-10-0-0-0-26");
+  executor_.Advance(1min);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26") << "this one again, or none";
   Delete("subnetclaims", "c");
   while (server_.CollectGarbage()) executor_.Advance(1s);
+  executor_.Advance(10min);
+  EXPECT_THAT(List("subnets"), testing::IsEmpty()) << "all of them name a claim that is gone";
+}
+
+TEST_F(NamedClaim, DoesNotGiveAUsersSubnetAnotherPoolsBlock) {
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 26);
+  Claim("d", "p", 26);
+  Name("d", "s", "late", "10.0.0.0/26", "d");
+  Pool("late", "192.168.0.0/16");
+  executor_.Advance(1min);
+  EXPECT_EQ(Status("subnets", "s")["phase"], "Failed");
+  EXPECT_EQ(Phase("c"), "Bound");
+}
+
+TEST_F(SystemTest, AUsersClaimDoesNotGetTheRangeOfAChildPool) {
+  Pool("p", "10.0.0.0/24");
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":26)");
+  executor_.Advance(10s);
+  const auto child = Status("subnetpoolclaims", "pc")["boundPoolName"].as<std::string>();
+  Create("SubnetClaim", "aaa",
+         Format(R"("poolRef":"p","clusterID":"{}","requestedCIDR":"10.0.0.0/26")", child));
+  Delete("subnetclaims", child);
+  while (server_.CollectGarbage()) executor_.Advance(1s);
+  executor_.Advance(1min);
+  EXPECT_EQ(Phase("aaa"), "Error");
+  EXPECT_EQ(Reason("subnetpools", child), "Ready");
+}
+
+TEST_F(SystemTest, ABlockThatIsToldInAnOddFormIsNotBelieved) {
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "later", 28);
+  Merge("subnetclaims", "c/status", R"({"status":{"allocatedCIDR":"10.0.0.5/28"}})");
+  Pool("later", "10.1.0.0/24");
+  executor_.Advance(10s);
+  EXPECT_EQ(Allocated("c"), "10.1.0.0/28");
+}
+
+TEST_F(SystemTest, AFinalizerThatIsTakenOffAPoolComesBack) {
+  Pool("p", "10.0.0.0/24");
+  executor_.Advance(10s);
+  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
   executor_.Advance(5s);
-  EXPECT_THAT(List("subnets"), testing::IsEmpty()) << "all of them answer the claim that is gone";
+  EXPECT_EQ(Get("subnetpools", "p")["metadata"]["finalizers"].size(), 1u);
 }
 
 TEST_F(SystemTest, AClaimThatLostItsBlockFollowsItsSpec) {

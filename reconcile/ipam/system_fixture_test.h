@@ -91,7 +91,8 @@ class SystemTest : public testing::Test {
            Format(R"("poolRef":"{}","cidr":"{}","clusterID":"{}",)"
                   R"("claimRef":{{"name":"{}","uid":"{}"}})",
                   pool, cidr, claim, claim,
-                  Get("subnetclaims", claim)["metadata"]["uid"].as<std::string>()));
+                  Get("subnetclaims", claim)["metadata"]["uid"].as<std::string>()),
+           R"(,"labels":{"plexaubnet.io/ipam":"true"})");
   }
   std::string Uid(const std::string& plural, const std::string& name) {
     return Get(plural, name)["metadata"]["uid"].as<std::string>();
@@ -105,6 +106,17 @@ class SystemTest : public testing::Test {
   void Delete(const std::string& plural, const std::string& name) {
     const auto deleted = Send(kube::Method::kDelete, Path(plural, name));
     ASSERT_EQ(deleted.code, 200) << deleted.body;
+  }
+  // Strips a pool's finalizer and deletes it before anybody can put the finalizer on again.
+  void RemoveByForce(const std::string& pool) {
+    const auto ignore = [](const kube::Response&) {};
+    server_.Handle({.method = kube::Method::kPatch,
+                    .path = Path("subnetpools", pool),
+                    .body = R"({"metadata":{"finalizers":null}})",
+                    .content_type = "application/merge-patch+json"},
+                   ignore);
+    server_.Handle({.method = kube::Method::kDelete, .path = Path("subnetpools", pool)}, ignore);
+    executor_.Advance(2s);
   }
   void Merge(const std::string& plural, const std::string& name, const std::string& patch) {
     const auto patched =

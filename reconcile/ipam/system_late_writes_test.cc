@@ -176,8 +176,7 @@ TEST_F(SystemTest, AClaimsBlockIsNotLostWhenItsPoolIsMadeAnew) {
   Create("Subnet", "a", R"("poolRef":"p","cidr":"10.0.0.0/30","clusterID":"a")");
   ASSERT_EQ(Status("subnets", "a")["phase"], "Failed");
   // Gone at once, by force.
-  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
-  Delete("subnetpools", "p");
+  RemoveByForce("p");
   executor_.Advance(5s);
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   Claim("other", "p", 30);
@@ -194,8 +193,7 @@ TEST_F(SystemTest, ABlockUnderWayIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
   executor_.Advance(10s);
   Claim("a", "p", 29);  // its Subnet is under way
   Delete("subnetclaims", "a");
-  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
-  Delete("subnetpools", "p");
+  RemoveByForce("p");
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   Claim("other", "p", 30);
   EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
@@ -236,8 +234,7 @@ TEST_F(SystemTest, ABlockWhoseSubnetIsUnseenIsNotGivenToOthersWhenItsPoolIsMadeA
   silent.silent = true;
   Claim("a", "p", 29);
   ASSERT_EQ(Allocated("a"), "10.0.0.0/29");
-  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
-  Delete("subnetpools", "p");
+  RemoveByForce("p");
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   Claim("other", "p", 30);
   EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
@@ -251,8 +248,7 @@ TEST_F(SystemTest, ABlockWhoseSubnetMayReturnIsNotGivenToOthersWhenItsPoolIsMade
   Claim("a", "p", 29);
   executor_.Advance(2s);
   ASSERT_EQ(Allocated("a"), "10.0.0.0/29") << "by the second request";
-  Merge("subnetpools", "p", R"({"metadata":{"finalizers":null}})");
-  Delete("subnetpools", "p");
+  RemoveByForce("p");
   Delete("subnetclaims", "a");
   Delete("subnets", SubnetName("p", *Cidr::Parse("10.0.0.0/29")));  // by the garbage collector
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");

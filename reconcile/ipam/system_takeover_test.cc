@@ -79,6 +79,18 @@ TEST_F(TakeoverTest, APoolThatSomebodyWroteIntoTheStatusIsNotTheChild) {
   EXPECT_EQ(Status("subnetpoolclaims", "finance")["boundPoolName"], "finance-bvd2g");
 }
 
+TEST_F(TakeoverTest, AnothersPoolIsNotAllowedToBeDeleted) {
+  Pool("world", "10.0.0.0/16");
+  Pool("mine", "10.0.64.0/24", R"(,"parentRef":"world")");
+  Create("SubnetPoolClaim", "q", R"("parentPoolRef":"world","desiredBlockSize":8)");
+  Merge("subnetpoolclaims", "q/status", R"({"status":{"boundPoolName":"mine"}})");
+  Merge("subnetpoolclaims", "q",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})");
+  Delete("subnetpoolclaims", "q");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Get("subnetpools", "mine")["metadata"].contains("annotations"));
+}
+
 TEST_F(TakeoverTest, APoolThatLostItsOwnerReferenceGetsItBack) {
   Leave();
   Merge("subnetpools", "finance-bvd2g",

@@ -18,7 +18,7 @@ enum class Turn : std::uint8_t {
 inline Turn TurnOf(const Subnet& subnet) {
   // A user may have edited the phase; Berth takes allocatedAt away when a block is lost.
   if (subnet.phase == SubnetPhase::kAllocated || subnet.has_allocated_at) return Turn::kTold;
-  if (subnet.claim_uid.empty()) return Turn::kOther;
+  if (!subnet.IsForClaim()) return Turn::kOther;
   return subnet.phase == SubnetPhase::kFailed ? Turn::kFailed : Turn::kMade;
 }
 
