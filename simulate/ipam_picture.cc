@@ -357,7 +357,8 @@ IpamPicture::Wrong IpamPicture::CheckUnsized(const Json& claim) const {
     return Number(object["metadata"], "generation") == 1;
   };
   const auto pool = pools_.find(Text(Part(claim, "spec"), "poolRef"));
-  if (pool == pools_.end() || !first(claim) || !first(pool->second) ||
+  const bool told = Part(claim, "status").contains("allocatedCIDR");  // of another block
+  if (pool == pools_.end() || told || !first(claim) || !first(pool->second) ||
       !Part(claim["metadata"], "annotations").contains(kUnsized)) {
     return std::nullopt;
   }
@@ -370,9 +371,12 @@ IpamPicture::Wrong IpamPicture::CheckUnsized(const Json& claim) const {
 
 IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
   if (block.phase != "Allocated") return std::nullopt;
+  // Pools that overlap by mistake hold what users write into them.
+  const auto own = RangeOf(block.pool);
+  const bool astray = own && !own->Contains(block.cidr);
   for (const Block& other : blocks_) {
     if (other.uid == block.uid || other.phase != "Allocated" || !other.cidr.Overlaps(block.cidr) ||
-        IsBaseOf(other, block.pool) || IsBaseOf(block, other.pool)) {
+        (!astray && other.pool != block.pool)) {
       continue;
     }
     return Format("Subnets {} and {} were told that they have {} and {}", block.name, other.name,

@@ -187,7 +187,8 @@ std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner ow
   const std::string pool = claim.PoolKey();
   if (const auto told = ToldBlock(claim); told && wish->exact == told) {
     auto again = context_.space.Assign(pool, *wish);
-    if (!again && again.error().reason == "RequestedCIDRTaken") {
+    if (!again && (again.error().reason == "RequestedCIDRTaken" ||
+                   again.error().reason == "InvalidRequest")) {
       again.error() = {"AllocationLost",
                        Format("its Subnet was deleted, and {}", again.error().message)};
     }

@@ -208,6 +208,16 @@ TEST_F(SystemTest, BlocksOfAPoolThatWasRemovedByForceAreNotGivenOut) {
   EXPECT_EQ(Allocated("f"), "10.0.0.0/25");
 }
 
+TEST_F(SystemTest, AClaimWhosePoolIsMadeAnewElsewhereHasLostItsBlock) {
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 26);
+  RemoveByForce("p");
+  Delete("subnets", "p-10-0-0-0-26");
+  Pool("p", "10.1.0.0/24");
+  executor_.Advance(10s);
+  EXPECT_EQ(Reason("subnetclaims", "c"), "AllocationLost");
+}
+
 TEST_F(SystemTest, AParentsNameMayBeTooLongForALabel) {
   const std::string parent(70, 'a');
   Pool(parent, "10.0.0.0/24");
