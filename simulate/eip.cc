@@ -151,11 +151,11 @@ class Eip::Replica : public Program {
  public:
   Replica(Eip& owner, Process& process, kube::Transport& transport)
       : owner_(owner), process_(process), transport_(transport) {
-    owner_.running_.insert(this);
+    owner_.running_.push_back(this);
     Restart();
   }
   ~Replica() override {
-    owner_.running_.erase(this);
+    std::erase(owner_.running_, this);
     owner_.front_->Leave(process_);
   }
 
@@ -232,10 +232,18 @@ void Eip::SetUp(World& world) {
   site_ = std::make_unique<Process>(world.scheduler(), world.random(), "cloud", [](Process&) {});
   trouble_ = std::make_unique<Trouble>(world, *this);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
-  for (const std::string_view yaml : CustomResourceDefinitions()) {
+  // The same for every seed, and YAML is slow to read.
+  static const std::vector<std::string> definitions = [] {
+    std::vector<std::string> all;
+    for (const std::string_view yaml : CustomResourceDefinitions()) {
+      all.push_back(kube::YamlToJson(yaml)->to_string());
+    }
+    return all;
+  }();
+  for (const std::string& definition : definitions) {
     world.Must({.method = kube::Method::kPost,
                 .path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                .body = kube::YamlToJson(yaml)->to_string()});
+                .body = definition});
   }
   for (int i = 0; i < 3; ++i) own_.push_back(cloud_.vpc().CreateEip({.name = "own"}));
   for (int i = 0; i < 2; ++i) packages_.push_back(cloud_.vpc().CreatePackage(100));
@@ -535,8 +543,8 @@ bool Eip::DeleteAll(World& world) {
 
 std::optional<std::string> Eip::Left(World& world) {
   DeleteAll(world);
-  if (auto wrong = See(world)) return wrong;
   const auto objects = world.List(kCollection);
+  if (auto wrong = See(world, objects)) return wrong;
   if (!objects.empty()) {
     return Format("{} is left: {}", NameOf(objects[0]), Text(ReadyOf(objects[0]), "message"));
   }

@@ -70,7 +70,7 @@ class Eip : public Scenario {
   void GiveRegion(const std::string& region);
   void Calm();
   std::string SomeAddress(World& world) const;
-  std::optional<std::string> See(World& world);
+  std::optional<std::string> See(World& world, const std::vector<Json>& objects);
   static bool IsElsewhere(const Json& object);
   bool MayHaveLostAnAddress(const std::string& uid) const;
   std::optional<std::string> CheckTold(const Json& object);
@@ -105,8 +105,8 @@ class Eip : public Scenario {
   bool moves_ = false;
   std::string key_id_;  // of the moment
   std::string region_;
-  async::TimePoint moved_until_{};  // Berth had another key or region until then
-  std::set<Replica*> running_;
+  async::TimePoint moved_until_{};                // Berth had another key or region until then
+  std::vector<Replica*> running_;                 // in the order of their start
   int starts_ = 0;                                // of Berth, in all replicas
   std::map<std::string, std::string> sync_time_;  // uid to status.lastSyncTime, as last seen
 };

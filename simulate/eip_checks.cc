@@ -40,12 +40,13 @@ bool Eip::IsElsewhere(const Json& object) {
 
 std::optional<std::string> Eip::Check(World& world, const std::string& writer,
                                       const kube::Request& request) {
-  if (auto wrong = See(world)) return wrong;
-  if (writer == "user") return std::nullopt;
+  const auto objects = world.List(kCollection);
+  if (auto wrong = See(world, objects)) return wrong;
+  if (writer == "user" || request.path.contains("/leases/")) return std::nullopt;
   Note(world);
   const auto now = world.scheduler().Now();
   if (told_watch_ && request.path.contains("/events")) return told_watch_->SawEvent(request, now);
-  for (const Json& object : world.List(kCollection)) {
+  for (const Json& object : objects) {
     const std::string uid = UidOf(object);
     const bool written = request.path.contains("/" + NameOf(object) + "/status");
     if (written) edited_.erase(uid);
@@ -161,16 +162,16 @@ std::optional<std::string> Eip::CheckOver(World& world) {
   return std::nullopt;
 }
 
-std::optional<std::string> Eip::See(World& world) {
-  return witness_.See(world.List(kCollection), world.scheduler().Now(), grace_);
+std::optional<std::string> Eip::See(World& world, const std::vector<Json>& objects) {
+  return witness_.See(objects, world.scheduler().Now(), grace_);
 }
 
 std::optional<std::string> Eip::Unsettled(World& world) {
   Calm();
   told_watch_.reset();
   cloud_.Settle(world.scheduler().WallNow());  // there may be nobody left who asks it anything
-  if (auto wrong = See(world)) return wrong;
   const auto objects = world.List(kCollection);
+  if (auto wrong = See(world, objects)) return wrong;
   if (auto leaked = witness_.Leaked(objects)) return leaked;
   for (const Json& object : objects) {
     if (auto wrong = CheckObject(object, objects)) return wrong;

@@ -103,6 +103,15 @@ TEST(Simulation, ASeedIsOneExactRun) {
   EXPECT_EQ(first, trace());
 }
 
+// Where objects are in memory depends on the runs before, and must not matter.
+TEST(Simulation, ASeedIsTheSameRunBesideOthers) {
+  const auto disruptions = [](unsigned jobs) {
+    return RunSeeds(Find("eip"), {.first = 60, .seeds = 60, .jobs = jobs}, [](const auto&) {})
+        .disruptions;
+  };
+  EXPECT_EQ(disruptions(1), disruptions(2));
+}
+
 // The program as people use it.
 struct Ran {
   int status = 0;
