@@ -90,7 +90,7 @@ Answer ReadAnswer(const Result<http::Response>& response, bool writes,
   std::optional<Json> body = ParseObject(response->body);
   std::string request_id = body ? WithoutSecrets(Text(*body, "RequestId"), secrets) : "";
   // Callers put it into messages of their own.
-  if (!request_id.empty()) (*body)["RequestId"] = request_id;
+  if (body && !request_id.empty()) (*body)["RequestId"] = request_id;
   if (code >= 200 && code < 300 && body) return {std::move(*body), std::move(request_id)};
   if (body && !Text(*body, "Code").empty()) {
     return {std::unexpected(FromCloud(*response, *body, request_id, secrets)), request_id};

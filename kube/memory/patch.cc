@@ -137,7 +137,8 @@ bool ApplyOperation(Value& object, const Value& operation, std::size_t& copied) 
   }
   if (op != "move" && op != "copy") return false;
   const auto from = Place::Find(object, TextAt(operation, "from"));
-  Value* source = from ? from->Get() : nullptr;
+  if (!from) return false;
+  Value* source = from->Get();
   if (!source) return false;
   if (op == "copy" && (copied += source->to_string().size()) > kMostCopied) return false;
   Value moved = op == "move" ? std::move(*source) : *source;
