@@ -294,7 +294,11 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
       }
       continue;
     }
-    if (phase != "Bound" && phase != "Error") return Format("{} is {}", NameOf(claim), phase);
+    // Its pool may be deleted, and wait for those who use it.
+    const auto pool_of = pools_.find(bound);
+    const bool ends = pool_of != pools_.end() && Deleting(pool_of->second);
+    if (phase != "Bound" && phase != "Error" && !ends)
+      return Format("{} is {}", NameOf(claim), phase);
     if (phase != "Bound") continue;
     if (!pools_.contains(bound)) return NameOf(claim) + " is Bound to no pool";
     const Json& pool = pools_.at(bound);
@@ -434,8 +438,12 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet) const {
       continue;
     }
     if (IsBaseOf(other, made->pool) || IsBaseOf(*made, other.pool)) continue;
-    // The base of a pool that was removed a moment ago, and will be made again.
-    if (!pools_.contains(other.pool) && made->cluster == other.pool) continue;
+    // The base of a pool that was removed a moment ago and will be made again, or that was grown.
+    const auto pool = pools_.find(other.pool);
+    if (made->cluster == other.pool ||
+        (pool != pools_.end() && made->cluster == OwnerOf(pool->second))) {
+      continue;
+    }
     return Format("Subnet {} of pool {} was made, and {} of pool {} overlaps it: {} and {}",
                   made->name, made->pool, other.name, other.pool, made->cidr.ToString(),
                   other.cidr.ToString());

@@ -387,6 +387,26 @@ bool ClaimReconciler::MayReturn(const Subnet& subnet) const {
          tried->second.settled > context_.executor.Now();
 }
 
+bool ClaimReconciler::IsTold(const Subnet& subnet) const {
+  if (!subnet.IsForClaim() || !subnet.cidr) return false;
+  const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
+  if (!pool || pool->pool.id.deleting != 0 || !pool->rules ||
+      !pool->rules->range.Contains(*subnet.cidr)) {
+    return false;
+  }
+  const Claim* claim = context_.caches.claims.Get(KeyBeside(subnet.id.Key(), subnet.claim_name));
+  return claim && claim->id.uid == subnet.claim_uid && claim->id.deleting == 0 &&
+         ToldBlock(*claim) == subnet.cidr && MatchesSpec(*claim, *subnet.cidr);
+}
+
+void ClaimReconciler::Reclaim(const Claim& claim) {
+  const Owner owner = Fingerprint(claim.id.uid);
+  if (claim.id.deleting != 0 || !ToldBlock(claim)) return;
+  if (!context_.space.BindingsOfClaim(claim.PoolKey(), owner).empty()) return;
+  // A block that somebody else has by now is told of when the claim's turn comes.
+  std::ignore = Choose(claim, owner);
+}
+
 // There is a Subnet of this name: made by an earlier try of this claim, or somebody else's.
 async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Adopt(Claim claim, Owner owner,
                                                                          Cidr block,

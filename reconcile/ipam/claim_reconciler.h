@@ -38,6 +38,11 @@ class ClaimReconciler {
   // Whether a Subnet that is gone was asked for a second time, without an answer yet, and may be
   // made again at any moment; or its block is kept.
   bool MayReturn(const Subnet& subnet) const;
+  // Whether the claim that a Subnet was made for is there and was told of its block: when the
+  // Subnet is deleted the block stays the claim's, which makes it again.
+  bool IsTold(const Subnet& subnet) const;
+  // Holds the block that a claim was told of, if its Subnet is gone: before any other claim's turn.
+  void Reclaim(const Claim& claim);
   // Entries of all its tables, as of the other reconcilers: 0 when there are no objects.
   std::size_t Remembered() const { return attempts_.size() + refusals_.size(); }
 

@@ -173,7 +173,14 @@ async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
   }
   std::string message =
       Format("{} is SubnetPool {}", child ? child->cidr : block.allocated, ChildNameOf(claim));
-  if (!child || child->id.deleting != 0) {
+  if (child && child->id.deleting != 0) {
+    std::string ends =
+        Format("SubnetPool {} is being deleted; it is made again once it is gone", child->id.name);
+    co_return co_await Tell(std::move(claim),
+                            {.phase = "Pending", .reason = "Pending", .message = std::move(ends)},
+                            kLookAgain);
+  }
+  if (!child) {
     if (auto made = co_await MakeChild(claim, std::move(block)); !made) {
       co_return co_await Refused(std::move(claim), made.error());
     }

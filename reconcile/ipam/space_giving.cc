@@ -237,7 +237,8 @@ std::optional<std::string> Space::RestingFor(const std::string& pool, const Wish
   const auto exact = ExactOf(*state, wish);
   const int size = exact ? exact->prefix() : wish.size.value_or(state->rules->default_block);
   for (const auto& [key, binding] : BindingsOf(ClusterKey(pool, wish.cluster))) {
-    const bool fits = exact ? binding.block.Overlaps(*exact) : binding.block.prefix() <= size;
+    // A larger block would give the rest of it to others at once.
+    const bool fits = exact ? binding.block == *exact : binding.block.prefix() == size;
     if (!binding.resting || !fits) continue;
     for (const auto& [subnet, block] : state->resting) {
       if (block == binding.block) return subnet;

@@ -192,7 +192,8 @@ void System::Parts::ListenToSubnets() {
            [this, seen, tell_claim](const std::string& key, const Subnet& last) {
              if (!built) return;
              seen(key, last);
-             space.RemoveSubnet(last, work && work->claim.MayReturn(last));
+             space.RemoveSubnet(last,
+                                work && (work->claim.MayReturn(last) || work->claim.IsTold(last)));
              const auto wanted = work ? work->subnet.TakeWanted(key) : std::nullopt;
              const Claim* waiting = wanted ? caches.claims.Get(*wanted) : nullptr;
              if (waiting) work->claim.TakeNow(*waiting);
@@ -230,8 +231,8 @@ void System::Parts::ListenToClaims() {
              LookAtSubnetOf(last);
              if (!work) return;
              work->claim.Left(last);
-             // Who waits for the clusterID, or for what it was promised.
-             OnRoom(last.PoolKey());
+             // Claims may wait for the clusterID, or for the block that this one was told of.
+             if (space.Find(last.PoolKey())) OnRoom(last.PoolKey());
            },
        .on_whole = [this] { BeginWhenFresh(); }});
 }
@@ -309,6 +310,8 @@ void System::Parts::BeginWhenFresh() {
   Build();
   work = std::make_unique<Work>(executor, leadership, transport, caches, space,
                                 metrics ? &*metrics : nullptr, options);
+  caches.claims.ForEach(
+      [this](const std::string&, const Claim& claim) { work->claim.Reclaim(claim); });
   work->Begin();
   log::Info("ipam at work", {{"pools", caches.pools.size()},
                              {"subnets", caches.subnets.size()},

@@ -119,8 +119,10 @@ TEST_F(SystemTest, AFinalizerThatIsTakenOffAPoolComesBack) {
 TEST_F(SystemTest, AClaimThatLostItsBlockFollowsItsSpec) {
   Pool("p", "10.0.0.0/24");
   Claim("c", "p", 26);
+  replica_.reset();
   Merge("subnetpools", "p", R"({"spec":{"excludedRanges":["10.0.0.0/26"]}})");
   Delete("subnets", "p-10-0-0-0-26");
+  Boot();
   EXPECT_EQ(Reason("subnetclaims", "c"), "AllocationLost");
   EXPECT_EQ(Allocated("c"), "10.0.0.0/26") << "it is made again once that is possible";
   Merge("subnetclaims", "c", R"({"spec":{"blockSize":27}})");
@@ -216,6 +218,32 @@ TEST_F(SystemTest, AClaimWhosePoolIsMadeAnewElsewhereHasLostItsBlock) {
   Pool("p", "10.1.0.0/24");
   executor_.Advance(10s);
   EXPECT_EQ(Reason("subnetclaims", "c"), "AllocationLost");
+}
+
+TEST_F(SystemTest, ABoundClaimsBlockIsNotLostToAClaimThatWaitsWhenItsSubnetIsDeleted) {
+  Pool("p", "10.0.0.0/26");
+  Claim("c", "p", 26);
+  Claim("waits", "p", 26);
+  Delete("subnets", "p-10-0-0-0-26");
+  executor_.Advance(1min);
+  EXPECT_EQ(Phase("c"), "Bound");
+  EXPECT_EQ(Phase("waits"), "Error");
+  Delete("subnetclaims", "c");
+  while (server_.CollectGarbage()) executor_.Advance(1s);
+  executor_.Advance(1min);
+  EXPECT_EQ(Phase("waits"), "Bound");
+}
+
+TEST_F(SystemTest, ABoundClaimsBlockIsNotLostToANewClaimWhenItsSubnetIsDeletedWithoutALeader) {
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 26);
+  replica_.reset();
+  Delete("subnets", "p-10-0-0-0-26");
+  Claim("b", "p", 26);
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
+  EXPECT_EQ(Allocated("b"), "10.0.0.64/26");
 }
 
 TEST_F(SystemTest, AParentsNameMayBeTooLongForALabel) {

@@ -90,6 +90,13 @@ TEST_F(GraceTest, AClaimThatConflictsDoesNotEndTheRestOfItsCluster) {
   EXPECT_THAT(List("subnets"), SizeIs(2)) << "the first block still rests";
 }
 
+TEST_F(GraceTest, ASmallerClaimDoesNotEndTheRestOfALargeBlock) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Released("c", "p", 24);
+  Claim("c", "p", 28);
+  EXPECT_EQ(Reason("subnetclaims", "c"), "PoolExhausted");
+}
+
 TEST_F(GraceTest, ARestingBlockIsNotForOtherClusters) {
   Pool("p", "10.0.0.0/26", kMonth);
   Released("c", "p", 26);

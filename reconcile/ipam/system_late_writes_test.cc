@@ -121,7 +121,7 @@ TEST_F(SystemTest, APoolIsNotMadeOfABlockThatItsClaimHasLost) {
   Identity id;
   id.name = "pc";
   id.uid = Uid("subnetpoolclaims", "pc");
-  // Bound, and its Subnet was deleted while nobody led.
+  // Bound; its Subnet was deleted while nobody led, and a user wrote another one there.
   const std::string name = ChildClaimName(id);
   Create("SubnetClaim", name,
          Format(R"("poolRef":"p","clusterID":"{}","blockSize":29)", ChildPoolName(id)),
@@ -130,10 +130,10 @@ TEST_F(SystemTest, APoolIsNotMadeOfABlockThatItsClaimHasLost) {
                          R"({"status":{"phase":"Bound","allocatedCIDR":"10.0.0.0/29"}})",
                          "application/merge-patch+json");
   ASSERT_EQ(told.code, 200) << told.body;
-  Claim("other", "p", 28);
+  Create("Subnet", "other", R"("poolRef":"p","cidr":"10.0.0.0/28","clusterID":"other")");
   Boot();
   executor_.Advance(10s);
-  ASSERT_EQ(Allocated("other"), "10.0.0.0/28");
+  ASSERT_EQ(Status("subnets", "other")["phase"], "Allocated");
   EXPECT_EQ(Send(kube::Method::kGet, Path("subnetpools", ChildPoolName(id))).code, 404);
 }
 
