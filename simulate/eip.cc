@@ -543,6 +543,7 @@ bool Eip::DeleteAll(World& world) {
 
 std::optional<std::string> Eip::Left(World& world) {
   DeleteAll(world);
+  cloud_.Settle(world.scheduler().WallNow());  // there may be nobody left who asks it anything
   const auto objects = world.List(kCollection);
   if (auto wrong = See(world, objects)) return wrong;
   if (!objects.empty()) {

@@ -73,6 +73,7 @@ class Eip : public Scenario {
   std::optional<std::string> See(World& world, const std::vector<Json>& objects);
   static bool IsElsewhere(const Json& object);
   bool MayHaveLostAnAddress(const std::string& uid) const;
+  void NoteSyncTime(const Json& object);
   std::optional<std::string> CheckTold(const Json& object);
   std::optional<std::string> CheckTruth(World& world, const Json& object) const;
   std::optional<std::string> CheckFollowed(World& world);

@@ -42,7 +42,11 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
                                       const kube::Request& request) {
   const auto objects = world.List(kCollection);
   if (auto wrong = See(world, objects)) return wrong;
-  if (writer == "user" || request.path.contains("/leases/")) return std::nullopt;
+  if (writer == "user") {
+    for (const Json& object : objects) NoteSyncTime(object);
+    return std::nullopt;
+  }
+  if (request.path.contains("/leases/")) return std::nullopt;
   Note(world);
   const auto now = world.scheduler().Now();
   if (told_watch_ && request.path.contains("/events")) return told_watch_->SawEvent(request, now);
@@ -51,7 +55,7 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
     const bool written = request.path.contains("/" + NameOf(object) + "/status");
     if (written) edited_.erase(uid);
     if (edited_.contains(uid)) {
-      sync_time_[uid] = Text(Part(object, "status"), "lastSyncTime");
+      NoteSyncTime(object);
       continue;
     }
     if (auto wrong = CheckTold(object)) return wrong;
@@ -62,6 +66,10 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
     if (auto wrong = told_watch_->Saw(object, now)) return wrong;
   }
   return std::nullopt;
+}
+
+void Eip::NoteSyncTime(const Json& object) {
+  sync_time_[UidOf(object)] = Text(Part(object, "status"), "lastSyncTime");
 }
 
 // Whether a status contradicts itself, or says of a fault that passes that the spec is to blame.
