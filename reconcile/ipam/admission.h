@@ -42,7 +42,8 @@ struct SubnetProposal {
 };
 
 // Each with the object as it was, none when it is created. For a pool O(L log P + pools and blocks
-// that overlap it) as in Space, O(log n) for the others.
+// that overlap it) as in Space, O(log n) for the others. A claim that finds no room costs what
+// Space::Check does.
 Verdict JudgePool(const PoolProposal& now, const PoolProposal* before, const Knowledge& known);
 Verdict JudgeSubnet(const SubnetProposal& now, const SubnetProposal* before,
                     const Knowledge& known);

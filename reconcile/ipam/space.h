@@ -169,7 +169,8 @@ class Space {
   // Holds a block for who will make a Subnet of it: it stays held until that Subnet is seen or
   // Abandon is called. The same wish again gives the same block.
   std::expected<Cidr, Denial> Assign(const std::string& pool, const Wish& wish);
-  // Whether Assign would do, without doing it. For admission.
+  // Whether Assign would do, without doing it. For admission. O(log n); where nothing is free,
+  // O(reservations of the pool, times its exclusions).
   std::expected<void, Denial> Check(const std::string& pool, const Wish& wish) const;
   // The block held for `owner` that no Subnet has come of yet.
   std::optional<Cidr> AssignmentOf(Owner owner) const;
