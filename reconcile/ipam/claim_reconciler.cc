@@ -43,6 +43,12 @@ bool MatchesSpec(const Claim& claim, const Cidr& block) {
   return claim.requested.empty() || Cidr::Parse(claim.requested) == block;
 }
 
+// The block that the claim was told of and still asks for: it gets this one again, or none.
+std::optional<Cidr> PromisedBlock(const Claim& claim) {
+  const auto told = ToldBlock(claim);
+  return told && MatchesSpec(claim, *told) ? told : std::nullopt;
+}
+
 }  // namespace
 
 async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
@@ -176,8 +182,7 @@ std::expected<Wish, Denial> ClaimReconciler::WishOf(const Claim& claim, Owner ow
     }
     wish.exact = *requested;
   }
-  // The claim was told of this block, and its Subnet is gone: the block is made again or none is.
-  if (const auto told = ToldBlock(claim); told && MatchesSpec(claim, *told)) wish.exact = told;
+  if (const auto promised = PromisedBlock(claim)) wish.exact = promised;
   return wish;
 }
 
@@ -185,7 +190,7 @@ std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner ow
   const auto wish = WishOf(claim, owner);
   if (!wish) return std::unexpected(wish.error());
   const std::string pool = claim.PoolKey();
-  if (const auto told = ToldBlock(claim); told && wish->exact == told) {
+  if (PromisedBlock(claim)) {
     auto again = context_.space.Assign(pool, *wish);
     if (!again && (again.error().reason == "RequestedCIDRTaken" ||
                    again.error().reason == "InvalidRequest")) {
@@ -396,12 +401,12 @@ bool ClaimReconciler::IsTold(const Subnet& subnet) const {
   }
   const Claim* claim = context_.caches.claims.Get(KeyBeside(subnet.id.Key(), subnet.claim_name));
   return claim && claim->id.uid == subnet.claim_uid && claim->id.deleting == 0 &&
-         ToldBlock(*claim) == subnet.cidr && MatchesSpec(*claim, *subnet.cidr);
+         PromisedBlock(*claim) == subnet.cidr;
 }
 
 void ClaimReconciler::Reclaim(const Claim& claim) {
   const Owner owner = Fingerprint(claim.id.uid);
-  if (claim.id.deleting != 0 || !ToldBlock(claim)) return;
+  if (claim.id.deleting != 0 || !PromisedBlock(claim)) return;
   if (!context_.space.BindingsOfClaim(claim.PoolKey(), owner).empty()) return;
   // A block that somebody else has by now is told of when the claim's turn comes.
   std::ignore = Choose(claim, owner);
@@ -462,8 +467,7 @@ async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Given given) {
 async::Task<Step> ClaimReconciler::ReportError(Claim claim, std::string reason,
                                                std::string message) {
   const bool news = claim.phase != "Error" || claim.message != message;
-  const auto told = ToldBlock(claim);
-  const std::string allocated = told && MatchesSpec(claim, *told) ? claim.allocated : "";
+  const std::string allocated = PromisedBlock(claim) ? claim.allocated : "";
   auto written = co_await Write(
       &claim, {.phase = "Error", .reason = reason, .message = message, .ready = false}, allocated);
   if (written && news) {
