@@ -107,6 +107,16 @@ TEST_F(TakeoverTest, APoolThatLostItsOwnerReferenceGetsItBack) {
   EXPECT_EQ(Reason("subnetpools", "finance-bvd2g"), "Ready");
 }
 
+TEST_F(TakeoverTest, APoolThatCannotBeAdoptedMakesItsClaimSaySo) {
+  Leave();
+  Merge("subnetpools", "finance-bvd2g",
+        R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"mine",)"
+        R"("uid":"1","controller":true}]}})");
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Reason("subnetpoolclaims", "finance"), "Refused");
+}
+
 TEST_F(TakeoverTest, APoolThatIsOrphanedStaysWhenItsClaimIsDeleted) {
   Leave();
   Boot();
