@@ -34,7 +34,7 @@ constexpr const char* kOtherRegion = "cn-beijing";
 constexpr std::array<const char*, 6> kPassingCodes = {
     "InvalidTimeStamp.Expired", "IncompleteSignature",      "ReserveIpFail",
     "OrderError.EIP",           "InvalidRegionId.NotFound", "Unheard.Of"};
-// What a cloud says of one action for long, once this and once that.
+// Codes that the table does not have: a fault that goes on for long alternates between them.
 constexpr std::array<const char*, 2> kUnknownCodes = {"InvalidTagValue.Malformed", "Unheard.Of"};
 constexpr std::array<const char*, 7> kActions = {
     "TagResources",      "UnTagResources",    "ModifyEipAddressAttribute",  "AllocateEipAddress",
@@ -489,7 +489,7 @@ async::Duration Eip::Aftermath(World& world) {
   });
   world.scheduler().After(kUntilSettled + kUntilTold, [this, &world, kind] {
     told_watch_.emplace(world.scheduler().Now());
-    // Who waits for a turn at a cloud that throttles is told later.
+    // A throttled call waits for its turn, so its EIP is told of the failure later.
     if (auto wrong = CheckFollowed(world); wrong && kind != kThrottles) world.Violate(*wrong);
     if (kind == kStormsOfChaos) LockOne(world, kLength - 2 * kUntilSettled);
   });

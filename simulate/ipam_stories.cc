@@ -25,12 +25,12 @@ std::string PluralOf(const std::string& kind) {
   return plural;
 }
 
-// Of a claim for any block of a size.
+// The spec of a claim for any block of a size.
 std::string Sized(const std::string& pool, const std::string& cluster, int size) {
   return Format(R"("poolRef":"{}","clusterID":"{}","blockSize":{})", pool, cluster, size);
 }
 
-// Of a claim for one block.
+// The spec of a claim for one block.
 std::string Exact(const std::string& pool, const std::string& cluster, const std::string& block) {
   return Format(R"("poolRef":"{}","clusterID":"{}","requestedCIDR":"{}")", pool, cluster, block);
 }

@@ -15,7 +15,7 @@ namespace berth::simulate {
 // fails again and again tells of it once.
 class ToldWatch {
  public:
-  // Of one object, for as long as it is watched.
+  // Bounds for one object, for as long as it is watched.
   static constexpr int kMostTransitions = 12;
   static constexpr int kMostEvents = 8;
 

@@ -72,7 +72,8 @@ std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::E
 Report Report::Of(const Object& object) {
   const bool was_new = object.told_reason.empty();
   const bool deleting = object.id.deleting != 0;
-  // Of another spec, or before the deletion, it says nothing; and who has a place is not lost.
+  // The conditions of an earlier spec, or of the time before the deletion, are not repeated. An EIP
+  // that the cloud lists is not Lost.
   if (was_new || deleting || object.told_reason == "Lost" ||
       (object.told_ready && !object.ToldReadyNow())) {
     return {.progressing = true,

@@ -158,7 +158,7 @@ class Space {
     Cidr block;
     bool resting = false;  // see Rest: the cluster has given it back
   };
-  // Of several blocks of the claim the one that it was told of, `told`, goes first. O(log n), and
+  // If a claim has several blocks, the one that its status names, `told`, goes first. O(log n), and
   // the blocks of the cluster that rest.
   const Binding* BindingOf(const std::string& pool, std::string_view cluster, Owner claim,
                            const std::optional<Cidr>& told = std::nullopt) const;

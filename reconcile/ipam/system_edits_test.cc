@@ -100,7 +100,6 @@ TEST_F(SystemTest, AUsersClaimDoesNotGetTheRangeOfAChildPool) {
 }
 
 TEST_F(SystemTest, ABlockThatIsToldInAnOddFormIsNotBelieved) {
-  Pool("p", "10.0.0.0/24");
   Claim("c", "later", 28);
   Merge("subnetclaims", "c/status", R"({"status":{"allocatedCIDR":"10.0.0.5/28"}})");
   Pool("later", "10.1.0.0/24");
