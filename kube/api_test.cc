@@ -282,6 +282,7 @@ TEST_F(ApiTest, ATaskThatIsDestroyedAsksNoMore) {
   loop_.Run([&] { running = async::Start(list(*api_, Into(items))); });
   asked.wait();
   loop_.Run([&] { running = {}; });
+  server_.reset();  // its threads use `asked`
   EXPECT_THAT(items, ElementsAre("a"));
 }
 
