@@ -3,6 +3,7 @@
 #include <fstream>
 #include <thread>
 
+#include "async/sanitized.h"
 #include "server/serve_fixture_test.h"
 
 // Clients that take all the memory they can get. The bounds are those of a process that nothing
@@ -14,12 +15,8 @@ using namespace std::chrono_literals;
 
 constexpr double kMostMib = 200;
 constexpr double kMostMibAfterwards = 100;
-// A sanitizer takes memory of its own: with one, the clients are endured and nothing is measured.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMeasuresMemory = false;
-#else
-constexpr bool kMeasuresMemory = true;
-#endif
+// With a sanitizer the clients are endured and nothing is measured.
+constexpr bool kMeasuresMemory = !kSanitized;
 
 class Pressure : public ServeTest {
  protected:

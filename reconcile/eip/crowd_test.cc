@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "async/sanitized.h"
 #include "async/test_executor.h"
 #include "cloud/call_history.h"
 #include "cloud/test_account.h"
@@ -23,6 +24,8 @@ using testing::Contains;
 using testing::Not;
 
 constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
+
+constexpr int kMany = kSanitized ? 100 : 400;
 
 // More objects than the cloud has calls for.
 class Crowd : public testing::Test {
@@ -101,12 +104,13 @@ class Crowd : public testing::Test {
 
 TEST_F(Crowd, IsAllocatedAsFastAsTheCloudTakesItAndNoFaster) {
   Start(120);
-  CreateMany(400);
-  executor_.Advance(400 * 60s / 115 + 10s);
+  CreateMany(kMany);
+  executor_.Advance(kMany * 60s / 115 + 10s);
   EXPECT_EQ(Gauge("berth_eip_not_ready"), 0);
-  EXPECT_EQ(Calls("AllocateEipAddress").carried_out, 400u);
+  EXPECT_EQ(Calls("AllocateEipAddress").carried_out, static_cast<unsigned>(kMany));
   EXPECT_EQ(Calls("TagResources").carried_out, 0u) << "tags come with the allocation";
-  EXPECT_LT(Calls("DescribeEipAddresses").carried_out, 300u) << "several are looked at together";
+  EXPECT_LT(Calls("DescribeEipAddresses").carried_out, kMany * 3 / 4)
+      << "several are looked at together";
   for (const auto& [action, calls] : account_->cloud.calls())
     EXPECT_EQ(calls.throttled, 0u) << action;
   EXPECT_THAT(EventReasons(), Not(Contains("Throttled")));
@@ -116,13 +120,13 @@ TEST_F(Crowd, DoesNotHoldUpOthers) {
   Start(60);
   Create("web");
   executor_.Advance(30s);
-  CreateMany(400);
+  CreateMany(kMany);
   executor_.Advance(2s);
   Send(kube::Method::kPatch, Format("{}/web", kCollection), R"({"spec":{"bandwidth":"50"}})",
        "application/merge-patch+json");
   executor_.Advance(10s);
   EXPECT_EQ(Status("web", "bandwidth"), "50");
-  EXPECT_GT(Gauge("berth_eip_not_ready"), 300);
+  EXPECT_GT(Gauge("berth_eip_not_ready"), kMany * 3 / 4);
 }
 
 TEST_F(Crowd, WhoHadNoTurnIsNotToldOfItAndNotLookedForInTheCloud) {
@@ -141,10 +145,10 @@ TEST_F(Crowd, WhoHadNoTurnIsNotToldOfItAndNotLookedForInTheCloud) {
 TEST_F(Crowd, IsReleasedWithoutHoldingUpOthers) {
   Start(600);
   Create("web");
-  CreateMany(300);
+  CreateMany(kMany);
   executor_.Advance(60s);
   ASSERT_EQ(Gauge("berth_eip_not_ready"), 0);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < kMany; ++i) {
     Send(kube::Method::kDelete, Format("{}/many-{}", kCollection, i));
   }
   executor_.Advance(1s);

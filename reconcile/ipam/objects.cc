@@ -18,11 +18,14 @@ std::optional<int> Prefix(kube::JsonView view) {
 
 bool IsTrue(kube::JsonView annotation) { return annotation.StringOr("") == "true"; }
 
-// The controller among the owners, if it is of this kind.
+// The controller among the owners if it is of this kind, else the first owner that is.
 kube::JsonView OwnerOf(kube::JsonView object, std::string_view kind) {
   kube::JsonView owner;
+  bool found = false;
   object["metadata"]["ownerReferences"].ForEachItem([&](kube::JsonView reference) {
-    if (reference["kind"].StringOr("") == kind) owner = reference;
+    if (reference["kind"].StringOr("") != kind) return;
+    if (!found || reference["controller"].Bool().value_or(false)) owner = reference;
+    found = true;
   });
   return owner;
 }

@@ -42,6 +42,20 @@ TEST(Pool, ParentIsTheFieldOrTheLabel) {
   EXPECT_EQ(by_field->parent, "q");
 }
 
+TEST(Pool, ItsOwnerIsTheControllerAmongPoolClaims) {
+  const auto owner = [](std::string references) {
+    return kube::Decode<Pool>(R"({"metadata":{"name":"a","ownerReferences":[)" + references +
+                              R"(]},"spec":{}})")
+        ->owner_uid;
+  };
+  const std::string made = R"({"kind":"SubnetPoolClaim","uid":"made","controller":true})";
+  const std::string added = R"({"kind":"SubnetPoolClaim","uid":"added"})";
+  EXPECT_EQ(owner(made + "," + added), "made");
+  EXPECT_EQ(owner(added + "," + made), "made");
+  EXPECT_EQ(owner(added), "added");
+  EXPECT_EQ(owner(R"({"kind":"Team","uid":"other","controller":true})"), "");
+}
+
 TEST(Identity, TellsOurFinalizerFromOthers) {
   const auto pool =
       kube::Decode<Pool>(R"({"metadata":{"name":"a","creationTimestamp":"1970-01-02T00:00:01Z",)"
