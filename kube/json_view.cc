@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "kube/big_numbers.h"
 
@@ -164,6 +165,21 @@ bool HasTooManyValues(std::string_view text) {
          }) >= static_cast<std::ptrdiff_t>(kMaxValues);
 }
 
+// Whether there may be a whole number beyond a double's range: those have 309 digits at least, so
+// that one character in so many tells.
+bool MayHaveHugeNumber(std::string_view text) {
+  constexpr std::size_t kDigits = std::numeric_limits<double>::max_exponent10 + 1;
+  constexpr std::string_view kDigit = "0123456789";
+  for (std::size_t at = kDigits; at <= text.size(); at += kDigits) {
+    const std::string_view before = text.substr(at - kDigits, kDigits);
+    const std::size_t left = kDigits - (before.find_last_not_of(kDigit) + 1);
+    if (left == 0) continue;
+    const std::string_view after = text.substr(at, kDigits);
+    if (left + std::min(after.find_first_not_of(kDigit), after.size()) >= kDigits) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 static_assert(JsonDocument::kMaxDepth == 64 && JsonDocument::kMaxSize == 32 << 20,
@@ -187,7 +203,11 @@ Result<JsonView> JsonDocument::Parse(std::string_view text) {
   } else {
     error = impl_->Parse(text, root);
     // simdjson keeps longer ones as text, but takes those of 20 digits for malformed.
-    if (error == simdjson::NUMBER_ERROR) error = impl_->Parse(WithFractions(text, 20), root);
+    if (error == simdjson::NUMBER_ERROR) {
+      error = impl_->Parse(WithFractions(text, 20), root);
+    } else if (error == simdjson::SUCCESS && MayHaveHugeNumber(text)) {
+      error = impl_->Parse(WithFractions(text, text.size()), root);
+    }
   }
   if (error == simdjson::SUCCESS) return JsonView::Element::View(root);
   const bool passing = error == simdjson::MEMALLOC;

@@ -138,6 +138,17 @@ TEST_F(JsonViewTest, WholeNumbersOf20DigitsPast64BitsAreDoubles) {
   EXPECT_EQ(Json::parse(view.ToJson()), Json::parse(text));
 }
 
+TEST_F(JsonViewTest, WholeNumbersBeyondADoublesRangeAreRefused) {
+  for (const std::size_t blanks : {0, 1, 100, 307, 308, 309}) {
+    const std::string indent(blanks, ' ');
+    EXPECT_THAT(Refused(indent + std::string(310, '9')), HasSubstr("out of range"));
+    EXPECT_THAT(Refused(indent + "[-1" + std::string(309, '0') + "]"), HasSubstr("out of range"));
+    const std::string largest = indent + "[17" + std::string(307, '0') + "]";
+    EXPECT_EQ(Json::parse(Parse(largest).ToJson()), Json::parse(largest));
+    EXPECT_TRUE(document_.Parse(indent + '"' + std::string(1000, '7') + '"'));
+  }
+}
+
 TEST_F(JsonViewTest, DepthIsBounded) {
   EXPECT_TRUE(document_.Parse(Nested(JsonDocument::kMaxDepth)));
   EXPECT_THAT(Refused(Nested(JsonDocument::kMaxDepth + 1)), HasSubstr("too deep"));
