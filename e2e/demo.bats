@@ -7,7 +7,7 @@ setup_file() {
   kubectl=$("$root/e2e/controlplane/kubectl")
   export PATH=$(dirname "$kubectl"):$PATH KUBECONFIG=$DEMO/state/kubeconfig HOME=$BATS_FILE_TMPDIR NS=default
   spawn "$DEMO" berth "${BERTH_BIN:-$root/build/release/server/berth}" demo --port 0 --state-dir "$DEMO/state"
-  await "$DEMO" berth 120 grep -q 'export KUBECONFIG' "$DEMO/logs/berth.log"
+  await "$DEMO" berth 120 grep -q '^  curl ' "$DEMO/logs/berth.log"
   eventually 120 without_warning >/dev/null
 }
 
@@ -23,6 +23,13 @@ teardown() { kubectl delete subnetpools --all --timeout=120s >/dev/null; }
 
 # apply_pool NAME CIDR [SPEC_FIELDS]
 apply_pool() { pool "$@" | kubectl apply -f -; }
+
+@test "every command that it prints can be typed" {
+  run type_printed "$DEMO/logs/berth.log"
+  [ "$status" = 0 ]
+  expect 'subnetclaim.plexaubnet.io/shop condition met' 'eip.eip.alibabacloud.com/web condition met' '/apis/live.berth.dev/v1alpha1/workqueues'
+  kubectl delete subnetpoolclaims,subnetclaims,eips --all --timeout=120s
+}
 
 @test "api-resources lists the CRDs, the aggregated API and what every cluster has" {
   run kubectl api-resources

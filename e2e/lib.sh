@@ -94,6 +94,24 @@ await() {
   fi
 }
 
+# type_printed LOG: runs every command that `berth demo` printed to LOG, in order, and shows its output. Commands are the lines that begin with two
+# spaces; one with "# refused" has to fail.
+type_printed() {
+  local command typed=0
+  while IFS= read -r command <&9; do
+    printf '\n$ %s\n' "$command"
+    if [[ $command != *'# refused'* ]]; then
+      eval "$command" || { printf 'failed: %s\n' "$command" >&2; return 1; }
+    elif eval "$command"; then
+      printf 'not refused: %s\n' "$command" >&2
+      return 1
+    fi
+    typed=$((typed + 1))
+  done 9< <(sed -n 's/^  //p' "$1")
+  printf '\n%s commands typed\n' "$typed"
+  ((typed > 0))
+}
+
 # kubeconfig SERVER CA_FILE USER_FIELDS: one cluster, one user, on stdout.
 kubeconfig() {
   cat <<EOF

@@ -170,34 +170,42 @@ Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks)
           }};
 }
 
+// scripts/demo --check types every line that begins with two spaces. A command that Berth has to
+// refuse says "# refused".
 void Demo::Announce() const {
+  const std::string eips = R"(
+  echo '{"apiVersion": "eip.alibabacloud.com/v1alpha1", "kind": "EIP", "metadata": {"name": "web"}, "spec": {"bandwidth": "10", "name": "web", "tags": {"team": "shop"}}}' | kubectl apply -f -
+  kubectl wait eip/web --for=condition=Ready --timeout=60s
+  kubectl get eips -o wide                   # an address of a simulated cloud
+  kubectl describe eip web                   # its fields, conditions and events
+  kubectl patch eip web --type=merge -p '{"spec":{"isp":"ChinaTelecom"}}'   # refused: the address is allocated
+  kubectl get cloudcalls                     # calls to the cloud, and how they ended
+)";
   std::cout << Format(R"(
-Berth is running on this machine alone, with an API server in memory: what you put into it is gone
-when this ends (Ctrl-C). In another terminal:
+Berth runs on this machine with an API server in memory. Ctrl-C ends it and deletes all objects.
+In another terminal:
 
   export KUBECONFIG={0}
 
-  echo '{{apiVersion: plexaubnet.io/v1alpha1, kind: SubnetPool, metadata: {{name: office}}, spec: {{cidr: 10.20.0.0/16}}}}' | kubectl apply -f -
-  echo '{{apiVersion: plexaubnet.io/v1alpha1, kind: SubnetClaim, metadata: {{name: shop}}, spec: {{poolRef: office, clusterID: shop, blockSize: 24}}}}' | kubectl apply -f -
-  echo '{{apiVersion: plexaubnet.io/v1alpha1, kind: SubnetPoolClaim, metadata: {{name: branch}}, spec: {{parentPoolRef: office, desiredBlockSize: 20}}}}' | kubectl apply -f -
+  echo '{{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPool", "metadata": {{"name": "office"}}, "spec": {{"cidr": "10.20.0.0/16"}}}}' | kubectl apply -f -
+  echo '{{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetClaim", "metadata": {{"name": "shop"}}, "spec": {{"poolRef": "office", "clusterID": "shop", "blockSize": 24}}}}' | kubectl apply -f -
+  echo '{{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPoolClaim", "metadata": {{"name": "branch"}}, "spec": {{"parentPoolRef": "office", "desiredBlockSize": 20}}}}' | kubectl apply -f -
+  kubectl wait subnetclaim/shop subnetpoolclaim/branch --for=condition=Ready --timeout=60s
   kubectl get subnetpools,subnetclaims,subnets,subnetpoolclaims
-  kubectl get poolusages -o wide             # what is used, free and delegated
-  kubectl describe subnetclaim shop          # why it is as it is
-  kubectl patch subnetpool office --type=merge -p '{{"spec":{{"cidr":"10.20.0.0/24"}}}}'   # refused: in use
+  kubectl get poolusages -o wide             # addresses used, free and delegated
+  kubectl describe subnetclaim shop          # its fields, conditions and events
+  kubectl patch subnetpool office --type=merge -p '{{"spec":{{"cidr":"10.20.0.0/24"}}}}'   # refused: blocks are in use
   kubectl explain subnetpools.spec
+{3}
+  kubectl get workqueues -o wide             # Berth's pending work; -w to follow it
 
-  echo '{{apiVersion: eip.alibabacloud.com/v1alpha1, kind: EIP, metadata: {{name: web}}, spec: {{bandwidth: "10", name: web, tags: {{team: shop}}}}}}' | kubectl apply -f -
-  kubectl get eips -o wide                   # an address of a simulated cloud
-  kubectl describe eip web                   # what was done for it
-  kubectl patch eip web --type=merge -p '{{"spec":{{"isp":"ChinaTelecom"}}}}'   # refused: allocated already
-  kubectl get cloudcalls                     # what the cloud was asked, and what it said
+Without kubectl:
 
-  kubectl get workqueues -o wide             # what Berth has to do; -w to follow it
-
-Without kubectl:  curl -K {1} {2}/apis/live.berth.dev/v1alpha1/workqueues
+  curl -K {1} {2}/apis/live.berth.dev/v1alpha1/workqueues
 
 )",
-                      serve_.kubeconfig, (serve_.state_dir / "curl").string(), Url())
+                      serve_.kubeconfig, (serve_.state_dir / "curl").string(), Url(),
+                      serve_.aliyun.region.empty() ? "" : eips)
             << std::flush;
 }
 

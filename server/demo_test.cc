@@ -5,6 +5,7 @@
 
 #include <csignal>
 #include <map>
+#include <sstream>
 
 #include "kube/config.h"
 #include "kube/memory/conformance/body_text.h"
@@ -230,6 +231,21 @@ TEST_F(DemoTest, BerthIsReadyAsBehindACluster) {
   EXPECT_TRUE(demo_.WaitForLog("export KUBECONFIG=" + Kubeconfig().string()));
   PlainClient health(demo_.port("health"));
   EXPECT_EQ(Code(health.Exchange(Get("/readyz"))), 200);
+}
+
+// kubectl up to 1.32 takes standard input that begins with a brace for JSON, never for YAML.
+TEST_F(DemoTest, TheManifestsItPrintsAreJson) {
+  ASSERT_TRUE(demo_.WaitForLog("/apis/live.berth.dev/v1alpha1/workqueues"));
+  std::istringstream log(demo_.Log());
+  int manifests = 0;
+  for (std::string line; std::getline(log, line);) {
+    if (!line.starts_with("  echo '")) continue;
+    ++manifests;
+    const auto begin = line.find('\'') + 1;
+    const auto manifest = line.substr(begin, line.find('\'', begin) - begin);
+    EXPECT_NO_THROW(Json::parse(manifest)) << manifest;
+  }
+  EXPECT_EQ(manifests, 4);
 }
 
 TEST_F(DemoTest, ASecondOneOnTheSamePortDoesNotStart) {
