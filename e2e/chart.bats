@@ -15,9 +15,21 @@ load helpers
   expect deployment.apps/fresh-berth validatingwebhookconfiguration apiservice
 }
 
-@test "an upgrade with the same values keeps the certificate" {
+@test "an upgrade keeps the values of the install, and the certificate" {
   before=$(kubectl get secret berth-tls -n berth-system -o 'jsonpath={.data.tls\.crt}')
-  helm upgrade berth "$root/charts/berth" -n berth-system --reuse-values
+  values=$(helm get values berth -n berth-system)
+  helm upgrade berth "$root/charts/berth" -n berth-system --reset-then-reuse-values
   [ -n "$before" ]
   [ "$(kubectl get secret berth-tls -n berth-system -o 'jsonpath={.data.tls\.crt}')" = "$before" ]
+  [ "$(helm get values berth -n berth-system)" = "$values" ]
+}
+
+@test "every command of the chart's notes can be typed" {
+  helm get notes berth -n berth-system >"$BATS_TEST_TMPDIR/notes"
+  run type_printed "$BATS_TEST_TMPDIR/notes"
+  kubectl delete -n default subnetclaim/shop --timeout=120s
+  eventually 120 kubectl delete -n default subnetpool/site --timeout=120s
+  if kubectl get crd eips.eip.alibabacloud.com; then kubectl delete eip/web -n default --timeout=120s; fi
+  [ "$status" = 0 ]
+  expect 'subnetclaim.plexaubnet.io/shop condition met'
 }

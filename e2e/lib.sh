@@ -94,8 +94,8 @@ await() {
   fi
 }
 
-# type_printed LOG: runs every command that `berth demo` printed to LOG, in order, and shows its output. Commands are the lines that begin with two
-# spaces; one with "# refused" has to fail.
+# type_printed FILE: runs every command of a text for users, in order, and shows its output. Commands are the lines that begin with two spaces; one
+# with "# refused" has to fail.
 type_printed() {
   local command typed=0
   while IFS= read -r command <&9; do

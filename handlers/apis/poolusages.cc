@@ -300,8 +300,11 @@ Json StatusSchema() {
   fields["reason"] = Property("string", "Ready, or in one word why not.");
   fields["message"] = Property("string", "Why not, in a sentence.");
   fields["subnets"] = Property("integer", "Blocks that Subnets hold.");
-  fields["unplaced"] = Property("integer", "Subnets that hold no block: theirs is not theirs.");
-  fields["reserved"] = Property("integer", "Blocks given out of which no Subnet has come yet.");
+  fields["unplaced"] = Property(
+      "integer",
+      "Subnets that do not hold their block: it is outside the pool, or overlaps another block.");
+  fields["reserved"] =
+      Property("integer", "Blocks held for claims whose Subnet does not exist yet.");
   fields["usedAddresses"] =
       Property("string", "Addresses of Subnets, without those that a child pool stands on.");
   fields["freeAddresses"] = Property("string", "Addresses that can be given out now.");

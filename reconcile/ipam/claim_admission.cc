@@ -34,9 +34,9 @@ void CheckSize(Verdict& verdict, const char* field, int size, const PoolRules* r
   const int least = rules ? std::max(rules->min_block, rules->range.prefix()) : 0;
   const int most = rules ? rules->max_block : Width(Family::kIpv6);
   if (size < least || size > most)
-    verdict.Invalid(
-        field, size,
-        Format("{} from {} to {}", rules ? "the pool gives out blocks" : "must be", least, most));
+    verdict.Invalid(field, size,
+                    rules ? Format("the pool gives out blocks from /{} to /{}", least, most)
+                          : Format("must be from {} to {}", least, most));
 }
 
 void CheckRequested(Verdict& verdict, const Claim& claim, const PoolRules* rules) {
@@ -154,7 +154,8 @@ Verdict CheckPoolClaim(const PoolClaim& claim, const Knowledge& known) {
   CheckSize(verdict, "spec.desiredBlockSize", claim.block_size, rules);
   if (rules && claim.block_size == rules->range.prefix())
     verdict.Invalid("spec.desiredBlockSize", claim.block_size,
-                    Format("must be longer than the parent pool's, {}", rules->range.ToString()));
+                    Format("must be greater than {}, the prefix length of the parent pool, {}",
+                           rules->range.prefix(), rules->range.ToString()));
   return verdict;
 }
 

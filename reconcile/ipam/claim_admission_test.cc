@@ -61,9 +61,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{R"("poolRef":"pool","clusterID":"c","blockSize":24,"requestedCIDR":"10.0.0.0/24")",
               "spec.requestedCIDR", "Forbidden: may not be given together with spec.blockSize"},
         Wrong{R"("poolRef":"pool","clusterID":"c","blockSize":19)", "spec.blockSize",
-              "Invalid value: 19: the pool gives out blocks from 20 to 28"},
+              "Invalid value: 19: the pool gives out blocks from /20 to /28"},
         Wrong{R"("poolRef":"pool","clusterID":"c","blockSize":29)", "spec.blockSize",
-              "from 20 to 28"},
+              "from /20 to /28"},
         Wrong{R"("poolRef":"pool","clusterID":"c","requestedCIDR":"10.0.0.1/24")",
               "spec.requestedCIDR", R"(the canonical form is "10.0.0.0/24")"},
         Wrong{R"("poolRef":"pool","clusterID":"c","requestedCIDR":"10.1.0.0/24")",
@@ -307,11 +307,11 @@ TEST_F(PoolClaimAdmission, TheSizeIsAPartOfTheParent) {
   EXPECT_THAT(Faults(Create(Claiming(17))), IsEmpty());
   EXPECT_THAT(Faults(Create(Claiming(24))), IsEmpty());
   EXPECT_THAT(Faults(Create(Claiming(16))),
-              ElementsAre("spec.desiredBlockSize: Invalid value: 16: must be longer than the "
-                          "parent pool's, 10.0.0.0/16"));
+              ElementsAre("spec.desiredBlockSize: Invalid value: 16: must be greater than "
+                          "16, the prefix length of the parent pool, 10.0.0.0/16"));
   for (const int size : {12, 25}) {
     EXPECT_THAT(Faults(Create(Claiming(size))),
-                ElementsAre(HasSubstr("the pool gives out blocks from 16 to 24")))
+                ElementsAre(HasSubstr("the pool gives out blocks from /16 to /24")))
         << size;
   }
 }
