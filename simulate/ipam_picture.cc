@@ -21,13 +21,20 @@ bool MadeByBerth(const Json& subnet) {
 }
 
 // The pool claim that an object was made for.
-std::string OwnerOf(const Json& object) {
+// The pool claim that an object was made for.
+ipam::Identity MakerOf(const Json& object) {
+  ipam::Identity maker;
   for (const Json& owner :
        object["metadata"].get_value_or<Json>("ownerReferences", Json::Array()).array_range()) {
-    if (Text(owner, "kind") == "SubnetPoolClaim") return Text(owner, "uid");
+    if (Text(owner, "kind") != "SubnetPoolClaim") continue;
+    maker.name = Text(owner, "name");
+    maker.uid = Text(owner, "uid");
+    break;
   }
-  return "";
+  return maker;
 }
+
+std::string OwnerOf(const Json& object) { return MakerOf(object).uid; }
 
 std::string ParentOf(const Json& pool) {
   const std::string parent = Text(Part(pool, "spec"), "parentRef");
@@ -318,7 +325,10 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
   }
   for (const auto& [name, pool] : pools_) {
     const std::string owner = OwnerOf(pool);
-    if (!owner.empty() && !uids.contains(owner)) return "pool " + name + " is of no pool claim";
+    // One that is restored after its claim has gone is deleted, and waits for those who use it.
+    if (!owner.empty() && !uids.contains(owner) && !Deleting(pool)) {
+      return "pool " + name + " is of no pool claim";
+    }
   }
   return std::nullopt;
 }
@@ -327,10 +337,16 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
 bool IpamPicture::IsBaseOf(const Block& block, const std::string& pool) const {
   const auto range = RangeOf(pool);
   if (!range || !block.cidr.Contains(*range) || !IsAncestor(block.pool, pool)) return false;
-  // plexaubnet made it for the uid of the pool claim.
+  const auto claim =
+      std::ranges::find_if(claims_, [&](const Json& one) { return UidOf(one) == block.named_uid; });
   return std::ranges::any_of(pools_, [&](const auto& base) {
-    return (base.first == pool || IsAncestor(base.first, pool)) &&
-           (block.cluster == base.first || block.cluster == OwnerOf(base.second));
+    if (base.first != pool && !IsAncestor(base.first, pool)) return false;
+    const ipam::Identity maker = MakerOf(base.second);
+    if (block.cluster == maker.uid) return true;  // plexaubnet made it for the uid
+    if (block.cluster != base.first) return false;
+    // A user's claim may have the name of the pool as its clusterID.
+    return maker.uid.empty() || claim == claims_.end() || OwnerOf(*claim) == maker.uid ||
+           NameOf(*claim) == ipam::ChildClaimName(maker);
   });
 }
 

@@ -213,6 +213,50 @@ IpamStories::Steps IpamStories::TwinSubnet() const {
           Create("SubnetClaim", "twin@", Exact("site@", "twin", "10.7.@.0/28")), twin};
 }
 
+// Pools and claims of users name a pool claim as their owner, one on a block that a claim has; the
+// SubnetClaim of the pool claim is edited and loses its owner.
+IpamStories::Steps IpamStories::BorrowOwner() const {
+  const auto owned = [this](const std::string& kind, const std::string& name,
+                            const std::string& spec) -> Step {
+    return [this, kind, name = Numbered(name), spec = Numbered(spec),
+            path = PathOf("subnetpoolclaims/lender@")] {
+      const auto claim = world_.Ask({.path = path});
+      if (claim.code != 200) return true;
+      const std::string owner =
+          Format(R"(,"ownerReferences":[{{"apiVersion":"plexaubnet.io/v1alpha1",)"
+                 R"("kind":"SubnetPoolClaim","name":"{}","uid":"{}"}}])",
+                 Text(claim.body["metadata"], "name"), UidOf(claim.body));
+      return Create(kind, name, spec, owner)();
+    };
+  };
+  const auto edit_block_claim =
+      [this, path = PathOf("subnetpoolclaims/lender@")](const std::string& patch) -> Step {
+    return [this, path, patch] {
+      const auto claim = world_.Ask({.path = path});
+      if (claim.code != 200) return true;
+      ipam::Identity id;
+      id.name = Text(claim.body["metadata"], "name");
+      id.uid = UidOf(claim.body);
+      Merge("subnetclaims/" + ipam::ChildClaimName(id), patch)();
+      return true;
+    };
+  };
+  return {Create("SubnetPool", "site@", kSite),
+          Create("SubnetClaim", "key@", Exact("site@", "taken@", "10.7.@.64/28")),
+          Settled("subnetclaims/key@"),
+          Create("SubnetPoolClaim", "lender@", R"("parentPoolRef":"site@","desiredBlockSize":27)"),
+          edit_block_claim(R"({"spec":{"clusterID":"edited","blockSize":28}})"),
+          owned("SubnetPool", "taken@", R"("cidr":"10.7.@.64/28","parentRef":"site@")"),
+          owned("SubnetPool", "own@", R"("cidr":"10.6.@.0/28")"),
+          owned("SubnetClaim", "mine@", Sized("site@", "mine", 28)),
+          Create("SubnetClaim", "thief@", Sized("taken@", "thief", 29)),
+          Settled("subnetclaims/thief@"),
+          Settled("subnetpoolclaims/lender@"),
+          edit_block_claim(R"({"metadata":{"ownerReferences":null}})"),
+          Merge("subnetpoolclaims/lender@", R"({"metadata":{"labels":{"touched":"true"}}})"),
+          Delete("subnetpoolclaims/lender@")};
+}
+
 void IpamStories::Begin() {
   using Story = Steps (IpamStories::*)() const;
   static constexpr std::array<Story, 9> kStories = {
@@ -222,9 +266,16 @@ void IpamStories::Begin() {
       &IpamStories::KeepBlocks,         &IpamStories::Shrink,
       &IpamStories::TwinSubnet};
   ++number_;
-  Dice& random = world_.random();
-  Steps steps = (this->*kStories[random.Below(kStories.size())])();
-  world_.scheduler().After(random.Between(0s, world_.chaos() * 3 / 2),
+  Start((this->*kStories[world_.random().Below(kStories.size())])());
+}
+
+void IpamStories::BeginWithOwners() {
+  ++number_;
+  Start(BorrowOwner());
+}
+
+void IpamStories::Start(Steps steps) {
+  world_.scheduler().After(world_.random().Between(0s, world_.chaos() * 3 / 2),
                            [this, steps = std::move(steps)] { Follow(steps, 0, 0); });
 }
 

@@ -19,6 +19,8 @@ class IpamStories {
 
   // Begins one of them.
   void Begin();
+  // Begins the one of users who name a pool claim as the owner of what is theirs.
+  void BeginWithOwners();
   // Objects as plexaubnet leaves them: a pool claim that is Bound to a pool with a name that the
   // API server generated, and a claim with a block of that. Before any replica runs.
   void LeaveAsPlexaubnet();
@@ -37,6 +39,7 @@ class IpamStories {
   Steps KeepBlocks() const;
   Steps Shrink() const;
   Steps TwinSubnet() const;
+  Steps BorrowOwner() const;
 
   // In all texts "@" stands for the number of the story.
   std::string Numbered(std::string text) const;
@@ -47,6 +50,7 @@ class IpamStories {
   Step Delete(const std::string& path) const;
   // A claim or pool claim is Bound or in Error.
   Step Settled(const std::string& path) const;
+  void Start(Steps steps);
   void Follow(Steps steps, std::size_t next, int tries);
 
   World& world_;

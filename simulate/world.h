@@ -44,6 +44,7 @@ class World {
   const Faults& faults() const { return faults_; }
   kube::memory::Server& server() { return *server_; }
   async::Duration chaos() const { return options_.chaos; }
+  std::uint64_t seed() const { return options_.seed; }
   // By whom the request is that is being carried out: see Scenario::Check.
   const std::string& writer() const { return writer_; }
 

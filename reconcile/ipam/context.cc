@@ -16,6 +16,12 @@ std::vector<std::string> KeyIfRenamed(const Subnet& subnet) {
   return {BlockKey(subnet.PoolKey(), *subnet.cidr)};
 }
 
+// Subnets that users have written.
+std::vector<std::string> ClaimIfNamed(const Subnet& subnet) {
+  if (subnet.made || subnet.claim_uid.empty()) return {};
+  return {subnet.claim_uid};
+}
+
 template <typename T>
 std::vector<std::string> OwnerOf(const T& object) {
   if (object.owner_uid.empty()) return {};
@@ -36,6 +42,7 @@ Caches::Caches(async::Executor& executor, kube::Transport& transport)
       subnets_by_pool(
           subnets.AddIndex([](const Subnet& subnet) { return std::vector{subnet.PoolKey()}; })),
       renamed_by_block(subnets.AddIndex(KeyIfRenamed)),
+      written_by_claim(subnets.AddIndex(ClaimIfNamed)),
       pools_by_owner(pools.AddIndex(OwnerOf<Pool>)),
       claims_by_owner(claims.AddIndex(OwnerOf<Claim>)),
       unbound_claims_by_pool(claims.AddIndex([](const Claim& claim) {

@@ -59,6 +59,7 @@ std::string Shortened(std::string name) {
 kube::Result<Pool> Pool::From(kube::JsonView object) {
   const kube::JsonView spec = object["spec"];
   const kube::JsonView metadata = object["metadata"];
+  const kube::JsonView owner = OwnerOf(object, kPoolClaims.kind);
   Pool pool{
       .id = Identity::From(object, kFinalizer),
       .cidr = Text(spec["cidr"]),
@@ -71,9 +72,16 @@ kube::Result<Pool> Pool::From(kube::JsonView object) {
       .pre_allocations = {},
       .grace_seconds = std::max<std::int64_t>(spec["reuseGracePeriodSeconds"].Int().value_or(0), 0),
       .allow_delete = IsTrue(metadata["annotations"][kAllowDeleteAnnotation]),
-      .owner_uid = Text(OwnerOf(object, kPoolClaims.kind)["uid"]),
+      .owner_uid = Text(owner["uid"]),
+      .block_claim = {},
       .status = object["status"].ToJson()};
   if (pool.parent.empty()) pool.parent = Text(metadata["labels"][kParentLabel]);
+  if (!pool.owner_uid.empty()) {
+    Identity pool_claim;
+    pool_claim.name = Text(owner["name"]);
+    pool_claim.uid = pool.owner_uid;
+    pool.block_claim = ChildClaimName(pool_claim);
+  }
   spec["excludedRanges"].ForEachItem(
       [&](kube::JsonView range) { pool.excluded.push_back(Text(range)); });
   spec["preAllocations"].ForEach([&](std::string_view claim, kube::JsonView block) {
@@ -103,11 +111,13 @@ kube::Result<Subnet> Subnet::From(kube::JsonView object) {
                 .cidr = std::nullopt,
                 .cluster = Text(spec["clusterID"]),
                 .claim_name = Text(spec["claimRef"]["name"]),
-                .claim_uid = Text(spec["claimRef"]["uid"]),
+                .claim_uid = {},
                 .made = IsMade(object),
                 .phase = SubnetPhase::kNone,
                 .has_allocated_at = status["allocatedAt"].exists(),
                 .message = Text(status["message"])};
+  // Without a name nothing can be asked about the claim.
+  if (!subnet.claim_name.empty()) subnet.claim_uid = Text(spec["claimRef"]["uid"]);
   if (const auto cidr = Cidr::Parse(spec["cidr"].StringOr("")); cidr && cidr->IsCanonical()) {
     subnet.cidr = *cidr;
   }

@@ -50,8 +50,9 @@ struct Pool {
   std::map<std::string, std::string, std::less<>> pre_allocations;  // by the claim's name
   std::int64_t grace_seconds = 0;
   bool allow_delete = false;
-  std::string owner_uid;  // of the SubnetPoolClaim that it was made for
-  std::string status;     // JSON; as it is written now
+  std::string owner_uid;    // of the SubnetPoolClaim that it was made for
+  std::string block_claim;  // the name of the SubnetClaim that the SubnetPoolClaim makes
+  std::string status;       // JSON; as it is written now
 
   static kube::Result<Pool> From(kube::JsonView object);
 };

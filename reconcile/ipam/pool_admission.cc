@@ -201,7 +201,9 @@ void CheckOtherPools(Verdict& verdict, const Pool& pool, const Cidr& range, cons
   for (const auto& [block, holder] : space.Strays(pool.id.ns, range)) {
     const auto& rules = holder->rules;
     const bool outside = !rules || !rules->range.Contains(block);
-    if (!outside || holder->key == key || IsRelated(space, pool, *holder, above)) continue;
+    // Blocks of a pool of the name that was removed are this pool's.
+    const bool own = holder->pool.id.Key() == key;
+    if (!outside || own || IsRelated(space, pool, *holder, above)) continue;
     if (++named > kMostNamed) return;
     verdict.Invalid(kCidrField, pool.cidr,
                     Format("overlaps {}, which the pool \"{}\" has given out, outside its range",

@@ -8,6 +8,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::SizeIs;
 using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
@@ -154,17 +155,26 @@ TEST_F(PoolAdmission, Flaw9AChildDoesNotTakeWhatItsParentHasGivenOut) {
 
 TEST_F(PoolAdmission, AClaimsBlockDoesNotBecomeAChildsRange) {
   AddPool({"root", Range("10.0.0.0/16")});
-  AddSubnet({"s", R"("poolRef":"root","cidr":"10.0.1.0/24","clusterID":"child")"});
+  Identity pool_claim;
+  pool_claim.name = "pc";
+  pool_claim.uid = "pc-uid";
+  AddSubnet(
+      {"s", R"("poolRef":"root","cidr":"10.0.1.0/24","clusterID":"child","claimRef":{"name":")" +
+                ChildClaimName(pool_claim) + R"(","uid":"block-uid"})"});
   const Proposed by_hand{"child", Range("10.0.1.0/24"), "root"};
   EXPECT_THAT(Faults(Create(by_hand)),
               ElementsAre(HasSubstr("is 10.0.1.0/24 of the parent pool \"root\", which a Subnet "
                                     "holds, and not for this pool")));
   // The block that its SubnetPoolClaim was given: by Berth's claim, or by plexaubnet's.
-  const std::string owner = R"("ownerReferences":[{"kind":"SubnetPoolClaim","uid":"pc-uid"}],)";
+  const std::string owner =
+      R"("ownerReferences":[{"kind":"SubnetPoolClaim","name":"pc","uid":"pc-uid"}],)";
   const Proposed child{"child", Range("10.0.1.0/24"), "root", "", owner};
   EXPECT_THAT(Faults(Create(child)), IsEmpty());
   AddSubnet({"t", R"("poolRef":"root","cidr":"10.0.2.0/24","clusterID":"pc-uid")"});
   EXPECT_THAT(Faults(Create({"other", Range("10.0.2.0/24"), "root", "", owner})), IsEmpty());
+  // A user's claim may have the child's name as its clusterID.
+  AddSubnet({"u", R"("poolRef":"root","cidr":"10.0.3.0/24","clusterID":"x")"});
+  EXPECT_THAT(Faults(Create({"x", Range("10.0.3.0/24"), "root", "", owner})), SizeIs(1));
   AddPool(child);
   EXPECT_THAT(Faults(Create({"twin", Range("10.0.1.0/24"), "root"})),
               ElementsAre(HasSubstr("is 10.0.1.0/24 of the parent pool"),
@@ -191,6 +201,13 @@ TEST_F(PoolAdmission, ABlockThatAPoolHasOutsideItsRangeIsInTheWayOfOthers) {
                                     "out, outside its range")));
   EXPECT_THAT(Faults(Update({"shrunk", Range("10.0.0.0/17")}, {"shrunk", Range("10.0.0.0/16")})),
               IsEmpty());
+}
+
+TEST_F(PoolAdmission, APoolThatWasRemovedByForceMayComeBackOverItsBlocks) {
+  AddSubnet({"s", R"("poolRef":"p","cidr":"10.0.0.0/26","clusterID":"s")", "",
+             R"("phase":"Allocated","allocatedAt":"2026-01-01T00:00:00Z")"});
+  EXPECT_THAT(Faults(Create({"p", Range("10.0.0.0/24")})), IsEmpty());
+  EXPECT_THAT(Faults(Create({"q", Range("10.0.0.0/24")})), SizeIs(1));
 }
 
 TEST_F(PoolAdmission, AParentMayComeLater) {

@@ -1,7 +1,6 @@
 #include "reconcile/ipam/pool_claim_reconciler.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "kube/object.h"
@@ -30,10 +29,18 @@ std::string ParentReason(const Claim& block) {
   return "Pending";
 }
 
-// Pools and SubnetClaims: made for this claim, and to go with it.
+// Pools and SubnetClaims.
 template <typename T>
-bool IsFor(const T& object, const PoolClaim& claim) {
+bool IsOwned(const T& object, const PoolClaim& claim) {
   return object.owner_uid == claim.id.uid;
+}
+
+// Made for this claim, and to go with it. Users give owners to pools and claims of their own, too.
+bool IsFor(const Pool& pool, const PoolClaim& claim) {
+  return IsOwned(pool, claim) && pool.parent == claim.parent && pool.id.ns == claim.id.ns;
+}
+bool IsFor(const Claim& block, const PoolClaim& claim) {
+  return IsOwned(block, claim) && block.pool == claim.parent && block.id.ns == claim.id.ns;
 }
 
 // The status alone says so: the owner reference is lost, or somebody wrote the status.
@@ -57,11 +64,11 @@ kube::Error ForeignObject(std::string_view kind, std::string_view name) {
 const Pool* PoolClaimReconciler::ChildOf(const PoolClaim& claim) const {
   const auto& pools = context_.caches.pools;
   const Pool* bound = pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
-  if (bound && IsFor(*bound, claim)) return bound;
+  if (bound && IsOwned(*bound, claim)) return bound;  // wherever users have moved it
   const Pool* child = nullptr;
   pools.ForEachIn(context_.caches.pools_by_owner, claim.id.uid,
                   [&](const std::string&, const Pool& pool) {
-                    if (pool.id.ns != claim.id.ns) return;
+                    if (!IsFor(pool, claim)) return;
                     if (!child || (child->id.deleting != 0 && pool.id.deleting == 0)) child = &pool;
                   });
   if (!child && bound && IsToldOf(*bound, claim)) return bound;
@@ -89,7 +96,7 @@ const Claim* PoolClaimReconciler::BlockClaimOf(const PoolClaim& claim) const {
   const Claim* best = nullptr;
   context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
                                    [&](const std::string&, const Claim& block) {
-                                     if (block.id.ns != claim.id.ns) return;
+                                     if (!IsFor(block, claim)) return;
                                      if (!best || rank(block) > rank(*best)) best = &block;
                                    });
   return best;
@@ -142,6 +149,9 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
   }
   auto block = co_await BlockClaim(claim);
   if (!block) co_return co_await Refused(std::move(claim), block.error());
+  if (!ChildOf(claim) && !Serves(*block, claim)) {
+    co_return co_await DropBlockClaim(std::move(claim), block->id);
+  }
   if (block->phase == "Error") {
     co_return co_await Tell(
         std::move(claim),
@@ -194,6 +204,28 @@ async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
       {.phase = "Bound", .reason = "Bound", .message = std::move(message), .ready = true});
 }
 
+// Whether the block that the SubnetClaim asks for can become the child. Users may have edited it.
+bool PoolClaimReconciler::Serves(const Claim& block, const PoolClaim& claim) const {
+  const auto requested = Cidr::Parse(block.requested);
+  const auto size = requested ? std::optional(requested->prefix()) : block.block_size;
+  return size == claim.block_size &&
+         (block.cluster == ChildNameOf(claim) || block.cluster == claim.id.uid);
+}
+
+// Has the SubnetClaim of a block that is of no use made again, unless a child stands on it that the
+// cache does not have yet.
+async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identity block) {
+  if (settled_.contains(claim.id.uid)) co_return runtime::Requeue{kLookAgain};
+  const auto child = co_await context_.api.Get(kPools, claim.id.ns, ChildNameOf(claim));
+  if (child) co_return runtime::Requeue{kLookAgain};
+  if (!IsGone(child.error())) co_return std::unexpected(child.error());
+  const auto deleted = co_await context_.api.Delete(
+      kClaims, block.ns, block.name,
+      {.uid = block.uid, .resource_version = block.version, .call = {}});
+  if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
+  co_return runtime::Requeue{kLookAgain};
+}
+
 // The API server, or somebody's webhook, does not let it be made: no event tells when it will.
 async::Task<Outcome> PoolClaimReconciler::Refused(PoolClaim claim, kube::Error error) {
   if (error.error_class != kube::ErrorClass::kTerminal) co_return std::unexpected(std::move(error));
@@ -224,8 +256,13 @@ async::Task<kube::Result<Claim>> PoolClaimReconciler::BlockClaim(PoolClaim claim
   const auto made = co_await Create(&kClaims, claim, name, ClaimBody(claim));
   if (!made) co_return std::unexpected(made.error());
   auto block = kube::Decode<Claim>(*made);
-  if (block && !IsFor(*block, claim)) {
+  if (!block || IsFor(*block, claim)) co_return block;
+  // Its owner reference is lost, or it was made by hand, for the child in any case.
+  if (!block->owner_uid.empty() || block->pool != claim.parent || !Serves(*block, claim)) {
     co_return std::unexpected(ForeignObject("SubnetClaim", name));
+  }
+  if (auto adopted = co_await Adopt(&kClaims, claim, block->id, *made); !adopted) {
+    co_return std::unexpected(adopted.error());
   }
   co_return block;
 }
@@ -291,7 +328,7 @@ async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, Claim block) {
   if (!made) co_return std::unexpected(made.error());
   const auto pool = kube::Decode<Pool>(*made);
   if (!pool) co_return std::unexpected(pool.error());
-  if (!IsFor(*pool, claim)) co_return std::unexpected(ForeignObject("SubnetPool", name));
+  if (!IsOwned(*pool, claim)) co_return std::unexpected(ForeignObject("SubnetPool", name));
   co_return Step();
 }
 
@@ -301,17 +338,23 @@ async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, Claim block) {
 async::Task<Step> PoolClaimReconciler::AdoptChild(PoolClaim claim) {
   const Pool* child = ChildOf(claim);
   const Claim* block = BlockClaimOf(claim);
-  if (!child || IsFor(*child, claim) || child->id.deleting != 0) co_return Step();
+  if (!child || IsOwned(*child, claim) || child->id.deleting != 0) co_return Step();
   if (!block || block->allocated != child->cidr) co_return Step();
   const Identity id = child->id;
   const auto read = co_await context_.api.Get(kPools, id.ns, id.name);
   if (!read) co_return std::unexpected(read.error());
-  Json patch = PatchOf(id);  // refused when the pool is another one, or has changed
+  co_return co_await Adopt(&kPools, std::move(claim), id, *read);
+}
+
+// Adds the claim to the owners of an object that was read.
+async::Task<Step> PoolClaimReconciler::Adopt(const kube::Resource* resource, PoolClaim claim,
+                                             Identity id, std::string object) {
+  Json patch = PatchOf(id);  // refused when the object is another one, or has changed
   Json& owners = patch["metadata"]["ownerReferences"];
-  owners = Json::parse(*read)["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
+  owners = Json::parse(object)["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
   owners.push_back(OwnerReference(kPoolClaims, claim.id));
-  const auto written = co_await context_.api.Patch(kPools, id.ns, id.name, kube::PatchType::kMerge,
-                                                   patch.to_string());
+  const auto written = co_await context_.api.Patch(*resource, id.ns, id.name,
+                                                   kube::PatchType::kMerge, patch.to_string());
   if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());
   co_return Step();
 }
@@ -329,14 +372,20 @@ async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
     }
   }
   const auto no_child = co_await ChildrenGone(claim);
-  if (!no_child) co_return std::unexpected(no_child.error());
-  if (!*no_child) {
+  if (!no_child && no_child.error().error_class != kube::ErrorClass::kTerminal) {
+    co_return std::unexpected(no_child.error());
+  }
+  if (!no_child || !*no_child) {
     std::string phase = claim.phase.empty() ? "Pending" : claim.phase;
     std::string message = Format("SubnetPool {} has to go first", ChildNameOf(claim));
+    async::Duration again = kLookAgain;
+    if (!no_child) {
+      message = no_child.error().message;
+      again = refusals_.Note(claim.id, message, context_.executor.Now()).wait;
+    }
     co_return co_await Tell(
         std::move(claim),
-        {.phase = std::move(phase), .reason = "Deleting", .message = std::move(message)},
-        kLookAgain);
+        {.phase = std::move(phase), .reason = "Deleting", .message = std::move(message)}, again);
   }
   const auto no_block = co_await BlocksGone(claim);
   if (!no_block) co_return std::unexpected(no_block.error());
@@ -349,13 +398,20 @@ async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
   co_return runtime::Requeue{};
 }
 
-// The cache may be behind: the names that Berth gives are asked for in any case.
-async::Task<kube::Result<bool>> PoolClaimReconciler::ChildrenGone(PoolClaim claim) {
+// The names of the pools that go with the claim. The cache may be behind: those that Berth gives
+// are among them in any case.
+std::set<std::string> PoolClaimReconciler::ChildNames(const PoolClaim& claim) const {
   std::set<std::string> names = {ChildPoolName(claim.id)};
   if (!claim.bound_pool.empty()) names.insert(claim.bound_pool);
-  context_.caches.pools.ForEachIn(
-      context_.caches.pools_by_owner, claim.id.uid,
-      [&](const std::string&, const Pool& pool) { names.insert(pool.id.name); });
+  context_.caches.pools.ForEachIn(context_.caches.pools_by_owner, claim.id.uid,
+                                  [&](const std::string&, const Pool& pool) {
+                                    if (IsFor(pool, claim)) names.insert(pool.id.name);
+                                  });
+  return names;
+}
+
+async::Task<kube::Result<bool>> PoolClaimReconciler::ChildrenGone(PoolClaim claim) {
+  const std::set<std::string> names = ChildNames(claim);
   bool gone = true;
   for (const std::string& name : names) {
     const auto one = co_await Gone(&kPools, claim, name);
@@ -367,9 +423,10 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::ChildrenGone(PoolClaim clai
 
 async::Task<kube::Result<bool>> PoolClaimReconciler::BlocksGone(PoolClaim claim) {
   std::set<std::string> names = {ChildClaimName(claim.id)};
-  context_.caches.claims.ForEachIn(
-      context_.caches.claims_by_owner, claim.id.uid,
-      [&](const std::string&, const Claim& block) { names.insert(block.id.name); });
+  context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
+                                   [&](const std::string&, const Claim& block) {
+                                     if (IsFor(block, claim)) names.insert(block.id.name);
+                                   });
   bool gone = true;
   for (const std::string& name : names) {
     const auto one = co_await Gone(&kClaims, claim, name);
@@ -392,8 +449,8 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
   const auto object = document.Parse(*read);
   if (!object) co_return std::unexpected(object.error());
   const auto made_for = [&] {
-    if (resource == &kPools) return IsFor(Pool::From(*object).value_or(Pool()), claim);
-    return IsFor(Claim::From(*object).value_or(Claim()), claim);
+    if (resource == &kPools) return IsOwned(Pool::From(*object).value_or(Pool()), claim);
+    return IsOwned(Claim::From(*object).value_or(Claim()), claim);
   };
   if (!made_for()) co_return true;
   const Identity id = Identity::From(*object, kFinalizer);
@@ -404,18 +461,20 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
   co_return false;
 }
 
-// The escape holds for the child pool, too.
+// The escape holds for the child pools, too.
 async::Task<Step> PoolClaimReconciler::AllowDelete(PoolClaim claim) {
-  const Pool* child = ChildOf(claim);
-  if (!child || child->allow_delete || !IsFor(*child, claim)) co_return Step();
-  const std::string name = child->id.name;
   Json patch;
   patch["metadata"] = Json::Object();
   patch["metadata"]["annotations"] = Json::Object();
   patch["metadata"]["annotations"][kAllowDeleteAnnotation] = "true";
-  const auto written = co_await context_.api.Patch(kPools, claim.id.ns, name,
-                                                   kube::PatchType::kMerge, patch.to_string());
-  if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());
+  const std::set<std::string> names = ChildNames(claim);
+  for (const std::string& name : names) {
+    const Pool* child = context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", name));
+    if (!child || child->allow_delete || !IsOwned(*child, claim)) continue;
+    const auto written = co_await context_.api.Patch(kPools, claim.id.ns, name,
+                                                     kube::PatchType::kMerge, patch.to_string());
+    if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());
+  }
   co_return Step();
 }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,9 @@ class PoolClaimReconciler {
   async::Task<kube::Result<Claim>> BlockClaim(PoolClaim claim);
   async::Task<Step> MakeChild(PoolClaim claim, Claim block);
   async::Task<Step> AdoptChild(PoolClaim claim);
+  async::Task<Step> Adopt(const kube::Resource* resource, PoolClaim claim, Identity id,
+                          std::string object);
+  async::Task<Outcome> DropBlockClaim(PoolClaim claim, Identity block);
   async::Task<Outcome> End(PoolClaim claim);
   async::Task<kube::Result<bool>> ChildrenGone(PoolClaim claim);
   async::Task<kube::Result<bool>> BlocksGone(PoolClaim claim);
@@ -47,7 +51,9 @@ class PoolClaimReconciler {
   async::Task<Outcome> Tell(PoolClaim claim, Report report, async::Duration again = {});
   const Pool* ChildOf(const PoolClaim& claim) const;
   std::string ChildNameOf(const PoolClaim& claim) const;
+  std::set<std::string> ChildNames(const PoolClaim& claim) const;
   const Claim* BlockClaimOf(const PoolClaim& claim) const;
+  bool Serves(const Claim& block, const PoolClaim& claim) const;
   std::string ClaimBody(const PoolClaim& claim) const;
   std::string PoolBody(const PoolClaim& claim, const std::string& cidr) const;
   async::Task<kube::Result<std::string>> Create(const kube::Resource* resource, PoolClaim claim,

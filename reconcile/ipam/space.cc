@@ -431,7 +431,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   const Owner claim = Fingerprint(subnet.claim_uid);
   const auto keep = [&] {
     pending_.insert_or_assign(claim, Pending{pool, *subnet.cidr, subnet.cluster});
-    Bind(pool, subnet.cluster, {0, claim, *subnet.cidr});
+    Bind(pool, subnet.cluster, {0, claim, *subnet.cidr, Fingerprint(subnet.claim_name)});
   };
   if (!state) {
     if (may_return) keep();  // for a pool of the name that may come before it

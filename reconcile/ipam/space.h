@@ -156,6 +156,7 @@ class Space {
     Owner subnet = 0;  // Fingerprint of its uid; 0 while it is being made
     Owner claim = 0;   // of its claim's; 0 for none
     Cidr block;
+    Owner claim_name = 0;  // of its claim's name
     bool resting = false;  // see Rest: the cluster has given it back
   };
   // If a claim has several blocks, the one that its status names, `told`, goes first. O(log n), and
@@ -285,7 +286,8 @@ class Space {
   std::expected<PoolState*, Denial> Giving(const std::string& pool);
   std::optional<Denial> ClusterDenial(const std::string& pool, const Wish& wish) const;
   static std::optional<Cidr> ExactOf(const PoolState& state, const Wish& wish);
-  PoolState* HeldByChild(const PoolState& state, const Cidr& block, const std::string& cluster);
+  PoolState* HeldByChild(const PoolState& state, const Cidr& block, const std::string& cluster,
+                         const std::string& claim_name);
   std::expected<Cidr, Denial> Take(const std::string& pool, PoolState& state, const Wish& wish);
   std::optional<Cidr> Yielding(const std::string& pool, const PoolState& state,
                                const Wish& wish) const;

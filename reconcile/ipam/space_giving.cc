@@ -162,7 +162,7 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
     const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
                            : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
     // The child pool that it is for holds it already.
-    PoolState* child = taken ? nullptr : HeldByChild(state, *exact, wish.cluster);
+    PoolState* child = taken ? nullptr : HeldByChild(state, *exact, wish.cluster, wish.claim);
     if (child && child->pool.owner_uid != wish.pool_claim) child = nullptr;  // a user's claim
     if (child) {
       state.space->Change(*exact, Use::kReserved, wish.owner);
@@ -188,7 +188,7 @@ std::expected<Cidr, Denial> Space::Assign(const std::string& pool, const Wish& w
   auto block = Take(pool, **state, wish);
   // What exists goes before what is only reserved.
   if (!block && MakeWay(pool, **state, wish)) block = Take(pool, **state, wish);
-  if (block) Bind(pool, wish.cluster, {0, wish.owner, *block});
+  if (block) Bind(pool, wish.cluster, {0, wish.owner, *block, Fingerprint(wish.claim)});
   return block;
 }
 
@@ -311,7 +311,7 @@ std::expected<Cidr, Denial> Space::Redeem(const std::string& pool, Owner token, 
   (*state)->space->Change(block, Use::kReserved, wish.owner);
   Forget(reserved);
   pending_.emplace(wish.owner, Pending{pool, block, wish.cluster, false});
-  Bind(pool, wish.cluster, {0, wish.owner, block});
+  Bind(pool, wish.cluster, {0, wish.owner, block, Fingerprint(wish.claim)});
   return block;
 }
 

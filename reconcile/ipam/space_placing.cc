@@ -12,11 +12,12 @@ namespace berth::ipam {
 namespace {
 
 // Whether a block of the parent that a cluster has is for the child: the child was made for a
-// SubnetPoolClaim, and so was the block, under the child's name (plexaubnet: under the claim's
-// uid).
-bool IsFor(const Pool& child, std::string_view cluster) {
+// SubnetPoolClaim, and so was the block's claim, which has the name that follows from it and the
+// child's name as its clusterID (plexaubnet: any name, and the uid of the SubnetPoolClaim).
+bool IsFor(const Pool& child, std::string_view cluster, Owner claim_name) {
   if (child.owner_uid.empty()) return false;
-  return cluster == child.id.name || cluster == child.owner_uid;
+  if (cluster == child.owner_uid) return true;
+  return cluster == child.id.name && claim_name == Fingerprint(child.block_claim);
 }
 
 bool Same(const Space::PoolState::Place& one, const Space::PoolState::Place& other) {
@@ -37,7 +38,7 @@ bool Space::GivenTo(const Pool& child, const std::string& parent, const Hold& ho
   return std::ranges::any_of(std::array{&child.id.name, &child.owner_uid}, [&](const auto* name) {
     return std::ranges::any_of(BindingsOf(ClusterKey(parent, *name)), [&](const auto& entry) {
       const Binding& binding = entry.second;
-      return binding.block == hold.block &&
+      return binding.block == hold.block && IsFor(child, *name, binding.claim_name) &&
              hold.owner == (binding.subnet != 0 ? binding.subnet : binding.claim);
     });
   });
@@ -63,10 +64,10 @@ Space::PoolState* Space::ChildAt(const PoolState& parent, const Hold& hold) {
 }
 
 Space::PoolState* Space::HeldByChild(const PoolState& state, const Cidr& block,
-                                     const std::string& cluster) {
+                                     const std::string& cluster, const std::string& claim_name) {
   const auto hold = state.space->At(block);
   PoolState* child = hold ? ChildAt(state, *hold) : nullptr;
-  return child && IsFor(child->pool, cluster) ? child : nullptr;
+  return child && IsFor(child->pool, cluster, Fingerprint(claim_name)) ? child : nullptr;
 }
 
 // True when the block is the Subnet's.
@@ -82,8 +83,9 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   const bool promised = TurnOf(subnet) <= Turn::kMade;
   const bool in_place = state.placed && state.space->rules().range.Contains(block);
   if (!promised && !claimed && !in_place) return false;
-  PoolState* child =
-      hold && subnet.IsForClaim() ? HeldByChild(state, block, subnet.cluster) : nullptr;
+  PoolState* child = hold && subnet.IsForClaim()
+                         ? HeldByChild(state, block, subnet.cluster, subnet.claim_name)
+                         : nullptr;
   if (claimed || child) {
     state.space->Change(block, Use::kSubnet, owner);
     if (child) child->kept.reset();
@@ -104,7 +106,7 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
     Unbind(state.key, assigned->second.cluster, 0, claim);
     pending_.erase(assigned);
   }
-  Bind(state.key, subnet.cluster, {owner, claim, block});
+  Bind(state.key, subnet.cluster, {owner, claim, block, Fingerprint(subnet.claim_name)});
   Changed(state.key, state);
   return true;
 }

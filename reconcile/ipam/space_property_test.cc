@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 
 constexpr int kBits = 5;  // of the world's addresses
 constexpr int kNames = 5;
+constexpr const char* kBlockClaim = "pc-block";  // the SubnetClaim of the SubnetPoolClaim "pc"
 
 class World {
  public:
@@ -90,7 +91,7 @@ class World {
     for (const auto& [key, pool] : pools_) {
       if (key != giver && !space_.IsAncestor(key, giver)) continue;
       if (pool.parent == subnet.pool && !pool.owner_uid.empty() && pool.id.name == subnet.cluster &&
-          pool.cidr == subnet.cidr->ToString()) {
+          pool.block_claim == subnet.claim_name && pool.cidr == subnet.cidr->ToString()) {
         return true;
       }
     }
@@ -137,7 +138,10 @@ class World {
     pool.id.name = Name();
     pool.id.uid = Format("u{}", ++last_);
     pool.id.created = last_;
-    if (Below(4) == 0) pool.owner_uid = "pc";
+    if (Below(4) == 0) {
+      pool.owner_uid = "pc";
+      pool.block_claim = kBlockClaim;
+    }
     Spec(pool);
     Put(pool);  // perhaps over one of the name, as when its end was not seen
   }
@@ -203,6 +207,7 @@ class World {
     const std::string uid = Format("claim{}", ++last_);
     Wish wish{.claim = uid, .cluster = uid, .size = 32 - Below(kBits), .owner = Fingerprint(uid)};
     if (Below(4) == 0) wish.cluster = Name();
+    if (Below(2) == 0) wish.claim = kBlockClaim;
     if (Below(2) == 0) wish.exact = Block(32 - kBits);
     const auto block = space_.Assign("ns/" + pool, wish);
     if (!block) return;
@@ -216,7 +221,7 @@ class World {
     subnet.pool = pool;
     subnet.cidr = *block;
     subnet.cluster = wish.cluster;
-    subnet.claim_name = uid;
+    subnet.claim_name = wish.claim;
     subnet.claim_uid = uid;
     subnet.made = true;
     Put(std::move(subnet));

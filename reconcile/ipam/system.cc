@@ -247,6 +247,9 @@ void System::Parts::LookAtSubnetOf(const Claim& claim) {
     if (IsGivenBack(caches, *subnet)) space.Rest(*subnet);
     if (work) work->subnets.Add(subnet->id.Key());
   }
+  if (!work) return;
+  caches.subnets.ForEachIn(caches.written_by_claim, claim.id.uid,
+                           [&](const std::string& key, const Subnet&) { work->subnets.Add(key); });
 }
 
 // The grace period of its Subnets may be over.

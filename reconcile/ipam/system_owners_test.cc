@@ -1,0 +1,177 @@
+// Owner references that users write, change and remove.
+#include <gmock/gmock.h>
+
+#include "reconcile/ipam/system_fixture_test.h"
+
+namespace berth::ipam {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class OwnersTest : public SystemTest {
+ protected:
+  void PoolClaim(const std::string& name, const std::string& parent, int size) {
+    Create("SubnetPoolClaim", name,
+           Format(R"("parentPoolRef":"{}","desiredBlockSize":{})", parent, size));
+    executor_.Advance(5s);
+  }
+  std::string BoundPool(const std::string& claim) {
+    return Status("subnetpoolclaims", claim).get_value_or<std::string>("boundPoolName", "");
+  }
+  // The metadata of a user's object that names a pool claim as its owner.
+  std::string Of(const std::string& claim) {
+    return OwnedBy("SubnetPoolClaim", "subnetpoolclaims", claim);
+  }
+  bool Exists(const std::string& plural, const std::string& name) {
+    return Send(kube::Method::kGet, Path(plural, name)).code == 200;
+  }
+};
+
+TEST_F(OwnersTest, AnOwnerReferenceDoesNotMakeAClaimsBlockAChildPool) {
+  Pool("site", "10.0.0.0/16");
+  PoolClaim("pc", "site", 24);
+  Create("SubnetClaim", "k", R"("poolRef":"site","clusterID":"x","requestedCIDR":"10.0.7.0/24")");
+  ASSERT_EQ(Allocated("k"), "10.0.7.0/24");
+  Create("SubnetPool", "x", R"("cidr":"10.0.7.0/24","parentRef":"site")", Of("pc"));
+  Claim("thief", "x", 26);
+  EXPECT_EQ(Reason("subnetpools", "x"), "PoolOverlap");
+  EXPECT_EQ(Reason("subnetclaims", "thief"), "PoolNotReady");
+  Boot();
+  EXPECT_EQ(Reason("subnetclaims", "thief"), "PoolNotReady");
+}
+
+TEST_F(OwnersTest, AnotherOwnerDoesNotTakeAChildPoolAlong) {
+  Pool("site", "10.0.0.0/16");
+  PoolClaim("one", "site", 20);
+  PoolClaim("two", "site", 20);
+  const std::string pool = BoundPool("one");
+  const std::string uid = Uid("subnetpools", pool);
+  Json patch = Get("subnetpools", pool);
+  Json second = patch["metadata"]["ownerReferences"][0];
+  second["name"] = "two";
+  second["uid"] = Uid("subnetpoolclaims", "two");
+  second["controller"] = false;
+  Json owners = patch["metadata"]["ownerReferences"];
+  owners.push_back(second);
+  Merge("subnetpools", pool, R"({"metadata":{"ownerReferences":)" + owners.to_string() + "}}");
+  executor_.Advance(1min);
+  EXPECT_EQ(Reason("subnetpoolclaims", "one"), "Bound");
+  Delete("subnetpoolclaims", "two");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("subnetpoolclaims", "two"));
+  EXPECT_EQ(Uid("subnetpools", pool), uid);
+}
+
+TEST_F(OwnersTest, AUsersPoolThatNamesAPoolClaimIsNotItsChild) {
+  Pool("p", "10.1.0.0/24");
+  Claim("full", "p", 24);
+  PoolClaim("pc", "p", 26);
+  Create("SubnetPool", "own", R"("cidr":"192.168.0.0/24")", Of("pc"));
+  executor_.Advance(5s);
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "ParentExhausted");
+  Delete("subnetclaims", "full");
+  executor_.Advance(1min);
+  EXPECT_EQ(Get("subnetpools", BoundPool("pc"))["spec"]["cidr"], "10.1.0.0/26");
+  // It does not go with the claim either, nor is it in the way.
+  Claim("in-own", "own", 26);
+  Delete("subnetpoolclaims", "pc");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("subnetpoolclaims", "pc"));
+  EXPECT_EQ(Reason("subnetpools", "own"), "Ready");
+}
+
+TEST_F(OwnersTest, AUsersClaimThatNamesAPoolClaimIsNotItsBlock) {
+  Pool("p", "10.1.0.0/24");
+  Pool("q", "10.2.0.0/16");
+  Claim("full", "p", 24);
+  PoolClaim("pc", "p", 26);
+  Create("SubnetClaim", "mine", R"("poolRef":"q","clusterID":"mine","blockSize":26)", Of("pc"));
+  Delete("subnetclaims", "full");
+  executor_.Advance(1min);
+  EXPECT_EQ(Get("subnetpools", BoundPool("pc"))["spec"]["cidr"], "10.1.0.0/26");
+  Delete("subnetpoolclaims", "pc");
+  executor_.Advance(1min);
+  EXPECT_EQ(Allocated("mine"), "10.2.0.0/26");
+}
+
+TEST_F(OwnersTest, ABlocksClaimThatUsersHaveEditedIsMadeAgain) {
+  Pool("p", "10.0.0.0/16");
+  Claim("full", "p", 16);
+  PoolClaim("pc", "p", 20);
+  const std::string name = ChildClaimName([&] {
+    Identity id;
+    id.name = "pc";
+    id.uid = Uid("subnetpoolclaims", "pc");
+    return id;
+  }());
+  for (const char* edit : {R"({"spec":{"blockSize":22}})", R"({"spec":{"clusterID":"other"}})"}) {
+    Merge("subnetclaims", name, edit);
+    executor_.Advance(30s);
+    const Json spec = Get("subnetclaims", name)["spec"];
+    EXPECT_EQ(spec["blockSize"], 20);
+    EXPECT_EQ(spec["clusterID"], name);
+  }
+  Delete("subnetclaims", "full");
+  executor_.Advance(1min);
+  EXPECT_EQ(Get("subnetpools", BoundPool("pc"))["spec"]["cidr"], "10.0.0.0/20");
+}
+
+TEST_F(OwnersTest, ABlocksClaimGetsItsOwnerBack) {
+  Pool("p", "10.0.0.0/16");
+  PoolClaim("pc", "p", 20);
+  const std::string name = BoundPool("pc");
+  Merge("subnetclaims", name, R"({"metadata":{"ownerReferences":null}})");
+  Merge("subnetpoolclaims", "pc", R"({"metadata":{"annotations":{"a":"b"}}})");
+  executor_.Advance(5s);
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "Bound");
+  EXPECT_EQ(Get("subnetclaims", name)["metadata"]["ownerReferences"][0]["name"], "pc");
+  Delete("subnetpoolclaims", "pc");
+  executor_.Advance(1min);
+  EXPECT_THAT(List("subnets"), IsEmpty());
+}
+
+TEST_F(OwnersTest, TheEscapeHoldsForAllChildPoolsOfAClaim) {
+  Pool("p", "10.0.0.0/16");
+  PoolClaim("pc", "p", 20);
+  Create("SubnetPool", "second", R"("cidr":"10.0.64.0/20","parentRef":"p")", Of("pc"));
+  Merge("subnetpools", "second", R"({"metadata":{"finalizers":["example.com/held"]}})");
+  Merge("subnetpoolclaims", "pc",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})");
+  Delete("subnetpoolclaims", "pc");
+  executor_.Advance(5s);
+  EXPECT_EQ(Get("subnetpools", "second")["metadata"]["annotations"][kAllowDeleteAnnotation],
+            "true");
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "Deleting");
+  Merge("subnetpools", "second", R"({"metadata":{"finalizers":null}})");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("subnetpoolclaims", "pc"));
+  EXPECT_THAT(List("subnetpools"), SizeIs(1));
+}
+
+TEST_F(OwnersTest, AUsersSubnetGoesWithTheClaimThatItNames) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  Create("Subnet", "hand",
+         Format(R"("poolRef":"p","clusterID":"hand","cidr":"10.0.9.0/24",)"
+                R"("claimRef":{{"name":"c","uid":"{}"}})",
+                Uid("subnetclaims", "c")));
+  ASSERT_EQ(Status("subnets", "hand")["phase"], "Allocated");
+  Delete("subnetclaims", "c");
+  executor_.Advance(5s);
+  EXPECT_FALSE(Exists("subnets", "hand"));
+}
+
+TEST_F(OwnersTest, ASubnetThatNamesAClaimByItsUidAloneStays) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  Create("Subnet", "hand",
+         Format(R"("poolRef":"p","clusterID":"hand","cidr":"10.0.9.0/24",)"
+                R"("claimRef":{{"uid":"{}"}})",
+                Uid("subnetclaims", "c")));
+  executor_.Advance(1min);
+  EXPECT_EQ(Status("subnets", "hand")["phase"], "Allocated");
+}
+
+}  // namespace
+}  // namespace berth::ipam
