@@ -31,6 +31,44 @@ apply_pool() { pool "$@" | kubectl apply -f -; }
   kubectl delete subnetpoolclaims,subnetclaims,eips --all --timeout=120s
 }
 
+# type_documented FILE: runs the commands of a document, the indented lines that begin with "$ ", in order, each with its here-document. A command whose
+# output is shown as an error has to fail. Fails itself when there are no commands.
+type_documented() {
+  local line command= shown= typed=0
+  while IFS= read -r line <&9; do
+    if [[ $command == *'<<END'* && $command != *$'\nEND' ]]; then
+      command+=$'\n'${line#    }
+    elif [[ $line == '    $ '* || $line != '    '* ]]; then
+      if [ -n "$command" ]; then type_one "$command" "$shown" || return 1; typed=$((typed + 1)); fi
+      command= shown=
+      if [[ $line == '    $ '* ]]; then command=${line#*$ }; fi
+    elif [ -z "$shown" ]; then
+      shown=${line#    }
+    fi
+  done 9< <(cat "$1" && echo)
+  ((typed > 0))
+}
+
+type_one() {
+  local status=0 expected=0
+  printf '\n$ %s\n' "$1"
+  case $2 in 'Error from server'* | 'The '*' is invalid:'*) expected=1 ;; esac
+  eval "$1" || status=$?
+  ((status == expected)) || fail "status $status, not $expected, as shown by: $2"
+}
+
+@test "the commands of README, ipam.md and eip.md work in the order in which they are printed" {
+  dir=$BATS_TEST_TMPDIR/documented
+  spawn "$dir" berth "${BERTH_BIN:-$root/build/release/server/berth}" demo --port 0 --state-dir "$dir/state"
+  await "$dir" berth 120 grep -q '^  curl ' "$dir/logs/berth.log"
+  cd "$root"
+  for document in README.md docs/ipam.md docs/eip.md; do
+    KUBECONFIG=$dir/state/kubeconfig run type_documented "$document"
+    [ "$status" = 0 ] || { stop "$dir" berth; fail "$document: $output"; }
+  done
+  stop "$dir" berth
+}
+
 @test "api-resources lists the CRDs, the aggregated API and what every cluster has" {
   run kubectl api-resources
   [ "$status" = 0 ]

@@ -15,9 +15,9 @@ teardown() {
 
 stamp='{.metadata.annotations.ipam\.plexaubnet\.io/allocation}'
 
-# --- Manifests as they were written for the ancestor
+# --- Manifests as they were written for plexaubnet
 
-@test "manifests of the ancestor apply unchanged, and their claims are bound" {
+@test "manifests of plexaubnet apply unchanged, and their claims are bound" {
   kubectl apply -n "$NS" -f - <<'END'
 apiVersion: plexaubnet.io/v1alpha1
 kind: SubnetPool
@@ -84,7 +84,7 @@ END
   expect_json '.status.conditions[] | select(.type == "Ready") | "\(.status) \(.reason)"' 'True Ready'
 }
 
-@test "a pool claim of the ancestor gets a child pool" {
+@test "a pool claim of plexaubnet gets a child pool" {
   kubectl apply -n "$NS" -f - <<'END'
 apiVersion: plexaubnet.io/v1alpha1
 kind: SubnetPoolClaim
@@ -225,7 +225,7 @@ END
   kubectl get subnets -n "$NS" -o json | jq -e '.items[] | select(.spec.cidr == "2001:db8::/64" and .spec.poolRef == "six")'
 }
 
-# --- What the ancestor left stuck
+# --- Objects that plexaubnet left stuck
 
 @test "an exhausted claim says so, and is bound by itself when a block is given back" {
   ready_pool tiny 10.1.0.0/28 '{"defaultBlockSize": 29, "maxBlockSize": 29}'
@@ -454,7 +454,7 @@ END
   [ "$status" -ne 0 ]
 }
 
-@test "the metrics of the ancestor are there, by their names" {
+@test "the metrics of plexaubnet are there, by their names" {
   needs_loopback "the server's own ports"
   has_metric() { curl -fsS --noproxy '*' "http://127.0.0.1:$E2E_METRICS_PORT/metrics" | grep "^$1"; }
   for metric in 'subnetpool_parent_requeue_total{' 'subnetpool_parent_reconcile_duration_seconds_count{result="success"' \
