@@ -24,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array kNamespaces = {"default", "other"};
+constexpr const char* kOther = "/api/v1/namespaces/other";
 // Users go on while everything works: a replica that leads sees what they do step by step.
 constexpr auto kCalm = 2min;
 
@@ -96,6 +97,11 @@ void Ipam::SetUp(World& world) {
   while (world.random().Chance(0.5)) stories_->Begin();
   // By the seed, not by the dice: a story that comes later leaves other seeds as they were.
   if (world.seed() % 10 == 5) stories_->BeginWithOwners();
+  if (world.seed() % 10 == 8) {
+    world.scheduler().After(world.random().Between(0s, world.chaos() + kCalm / 2), [&world] {
+      world.Ask({.method = kube::Method::kDelete, .path = kOther});
+    });
+  }
   const int actions = 15 + static_cast<int>(world.random().Below(60));
   for (int i = 0; i < actions; ++i) {
     world.scheduler().After(world.random().Between(0s, world.chaos() + kCalm / 2),
@@ -152,6 +158,9 @@ std::optional<std::string> Ipam::Left(World& world) {
   for (const char* ns : kNamespaces) {
     if (auto wrong = IpamPicture(world, ns).CheckEmpty()) return wrong;
   }
+  const auto other = world.Ask({.path = kOther});
+  if (other.code == 200 && other.body["metadata"].find("deletionTimestamp"))
+    return "the namespace is still being deleted, with nothing in it";
   for (const Replica* replica : running_) {
     if (replica->Remembered() > 0)
       return Format("a replica remembers {} entries of nothing", replica->Remembered());
