@@ -32,6 +32,8 @@ class Ipam : public Scenario {
                                    const kube::Request& request) override;
   std::optional<std::string> Unsettled(World& world) override;
   async::Duration Aftermath(World& world) override;
+  // Over before the first resync of a leader that begins when all is well: nothing waits for that.
+  async::Duration patience() const override { return std::chrono::minutes(6); }
   std::vector<std::string> Refusable() const override;
   bool DeleteAll(World& world) override;
   std::optional<std::string> Left(World& world) override;

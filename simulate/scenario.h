@@ -33,6 +33,8 @@ class Scenario {
                                            const kube::Request& request) = 0;
   // For how long a fault of the scenario's own goes on when all others have ended.
   virtual async::Duration Aftermath(World&) { return {}; }
+  // How long it may take to settle, once everything works and users have stopped.
+  virtual async::Duration patience() const { return std::chrono::minutes(30); }
   // Once everything works again: what is not yet as it must be, if anything is.
   virtual std::optional<std::string> Unsettled(World& world) = 0;
 

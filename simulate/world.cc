@@ -116,7 +116,7 @@ void World::Heal() {
 
 // Runs until the state is as it must be, and stays so for a while.
 std::optional<std::string> World::Settle(Judge judge) {
-  const auto give_up = scheduler_.Now() + options_.patience;
+  const auto give_up = scheduler_.Now() + scenario_.patience();
   std::optional<std::string> unsettled = "never looked at";
   int calm = 0;
   while (scheduler_.Now() < give_up && calm < 3) {

@@ -27,7 +27,6 @@ class World {
   struct Options {
     std::uint64_t seed = 0;
     async::Duration chaos = std::chrono::minutes(2);
-    async::Duration patience = std::chrono::minutes(30);  // to settle, once everything works
     bool faults = true;
     std::function<void(const std::string& line)> trace;  // told everything that happens, if set
   };
