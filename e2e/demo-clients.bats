@@ -1,4 +1,4 @@
-# Clients other than kubectl against `berth demo`: helm, client-go with controller-runtime, and the official Python client. Needs no cluster.
+# Clients other than kubectl against `berth demo`: helm, client-go with controller-runtime, the official Python client and kube-rs. Needs no cluster.
 NEEDS_CLUSTER=no
 load helpers
 
@@ -54,3 +54,5 @@ run_client() {
 @test "client-go and controller-runtime" { run_client go; }
 
 @test "the Python client" { run_client python; }
+
+@test "kube-rs" { run_client rust; }
