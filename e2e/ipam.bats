@@ -101,7 +101,8 @@ END
 
 @test "kubectl get shows the columns" {
   columns subnetpools 'NAME CIDR STRATEGY ALLOCATED AGE'
-  columns subnetpools 'NAME CIDR STRATEGY ALLOCATED PARENT READY AGE' -o wide
+  columns subnetpools 'NAME CIDR STRATEGY ALLOCATED PARENT READY REASON MESSAGE AGE' -o wide
+  columns subnetclaims 'NAME PHASE CLUSTERID POOL ALLOCATED REASON MESSAGE AGE' -o wide
   columns subnets 'NAME CIDR CLUSTERID POOL PHASE AGE'
   columns subnetclaims 'NAME PHASE CLUSTERID POOL ALLOCATED AGE'
   columns subnetpc 'NAME PHASE PARENT BOUNDPOOL AGE'
