@@ -245,7 +245,7 @@ TEST(EipAdmission, TheCloudIsOfTheSameOpinion) {
 }
 
 // Those of its config/samples that its own webhook let pass.
-TEST(EipAdmission, TheAncestorsManifestsApply) {
+TEST(EipAdmission, TheManifestsOfTheOperatorApply) {
   for (const char* spec :
        {R"("bandwidth":"5","internetChargeType":"PayByTraffic","name":"my-eip-instance",
            "description":"EIP created by alibabacloud-eip-operator","releaseStrategy":"OnDelete",

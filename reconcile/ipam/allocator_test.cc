@@ -53,7 +53,7 @@ TEST(Allocator, LinearTakesTheLowestAddress) {
   EXPECT_EQ(Held(pool), (Texts{"10.0.0.0/27", "10.0.1.0/26", "10.0.1.128/25", "10.0.2.0/24"}));
 }
 
-// The ancestor never read the strategy.
+// plexaubnet never read the strategy.
 TEST(Allocator, BuddyKeepsLargeBlocksWhole) {
   for (const auto strategy : {Strategy::kLinear, Strategy::kBuddy}) {
     Allocator pool(Rules("10.0.0.0/22", strategy));
@@ -67,7 +67,7 @@ TEST(Allocator, BuddyKeepsLargeBlocksWhole) {
   }
 }
 
-// The ancestor's race: names keyed by the exact CIDR let both be made.
+// A race in plexaubnet: names keyed by the exact CIDR let both be made.
 TEST(Allocator, WhatOverlapsAHoldIsRefused) {
   Allocator pool(Rules("10.0.0.0/16"));
   ASSERT_TRUE(pool.AllocateExactly(Block("10.0.0.0/24"), Use::kSubnet, 7));
@@ -119,7 +119,7 @@ TEST(Allocator, NoRulesMakeASizeThatCannotBe) {
   EXPECT_EQ(Allocated(pool, 24), "10.0.0.0/24");
 }
 
-// The ancestor counted 2^(24 - p) - n.
+// plexaubnet counted 2^(24 - p) - n.
 TEST(Allocator, CountsInPoolsLongerThan24DoNotUnderflow) {
   Allocator pool(Rules("10.0.0.0/26"));
   ASSERT_TRUE(pool.Allocate(28, Use::kSubnet, 1));

@@ -14,7 +14,7 @@
 
 namespace berth::ipam {
 
-// The metrics of pools and claims, under the names that the ancestor's dashboards know. Every call
+// The metrics of pools and claims, under the names that plexaubnet's dashboards know. Every call
 // is O(log pools). The registry may be read from any thread.
 class Metrics {
  public:

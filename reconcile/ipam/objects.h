@@ -26,7 +26,7 @@ inline constexpr kube::Resource kClaims{kGroup, kVersion, "subnetclaims", "Subne
 inline constexpr kube::Resource kPoolClaims{kGroup, kVersion, "subnetpoolclaims",
                                             "SubnetPoolClaim"};
 
-// The names the ancestor gave them: what it left behind is Berth's to finish.
+// The names that plexaubnet gave them: Berth finishes what plexaubnet left behind.
 inline constexpr std::string_view kFinalizer = "ipam.plexaubnet.io/finalizer";
 inline constexpr std::string_view kMadeByLabel = "plexaubnet.io/ipam";
 inline constexpr std::string_view kParentLabel = "plexaubnet.io/parent";

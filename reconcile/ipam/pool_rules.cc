@@ -100,7 +100,7 @@ std::expected<PoolRules, std::string> RulesOf(const Pool& pool) {
   if (!range) return std::unexpected(Field("spec.cidr", range.error()));
   const int width = Width(range->family());
   const int usual = range->family() == Family::kIpv4 ? 24 : 64;
-  // What the ancestor's users wrote may have host bits; the range is meant.
+  // Ranges that users of plexaubnet wrote may have host bits; the range is meant.
   PoolRules rules{.range = range->Canonical(),
                   .strategy = pool.strategy == "Buddy" ? Strategy::kBuddy : Strategy::kLinear,
                   .default_block = 0,

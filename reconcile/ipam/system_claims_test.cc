@@ -76,7 +76,7 @@ TEST_F(SystemTest, AForgedStampIsIgnored) {
   EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
 }
 
-TEST_F(SystemTest, WhatTheAncestorLeftIsFinished) {
+TEST_F(SystemTest, WhatPlexaubnetLeftIsFinished) {
   Pool("p", "10.0.0.0/24");
   Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","blockSize":26)",
          R"(,"finalizers":["ipam.plexaubnet.io/finalizer"])");
