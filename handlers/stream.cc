@@ -20,13 +20,31 @@ constexpr double kLinger = 5;  // seconds a finished stream's reader has to hang
 
 std::string Chunk(std::string_view data) { return Format("{:x}\r\n{}\r\n", data.size(), data); }
 
+// More is sent than what was given: heads, and what TLS adds. So what bytesSent() has ahead of
+// `given_` says nothing.
+void UnsentBudget::Share::Look(const trantor::TcpConnection& connection) {
+  const std::size_t sent = connection.bytesSent();
+  given_ = std::max(given_, sent);
+  Set(given_ - sent);
+}
+
+void UnsentBudget::Share::Set(std::size_t unsent) {
+  // Wraps around for less.
+  if (unsent != unsent_) budget_.bytes_.fetch_add(unsent - unsent_, std::memory_order_relaxed);
+  unsent_ = unsent;
+}
+
+void CutOff(const TcpConnectionPtr& connection) {
+  connection->getLoop()->queueInLoop([connection] { connection->forceClose(); });
+}
+
 void TakeOver(const TcpConnectionPtr& connection, std::size_t most_unsent,
               std::function<void()> cut_off) {
   connection->keepAlive();
   connection->setHighWaterMarkCallback(
       [cut_off = std::move(cut_off)](const TcpConnectionPtr& slow, std::size_t) {
         cut_off();
-        slow->getLoop()->queueInLoop([slow] { slow->forceClose(); });
+        CutOff(slow);
       },
       most_unsent);
   // Queued, because the callback to be replaced is the one that is running now.

@@ -88,6 +88,17 @@ TEST_F(FrontProxyIdentity, EveryPathIsAuthorised) {
   }
 }
 
+TEST_F(FrontProxyIdentity, LongNamesAreCutInARefusal) {
+  Start();
+  const std::string name(7000, 'x');
+  for (const std::string& path :
+       {"/" + name, "/apis/live.berth.dev/v1alpha1/" + name, kWorkQueues + "/" + name}) {
+    const auto answer = FrontProxy().Exchange(Get(path, {"X-Remote-User: alice"}));
+    ExpectStatus(answer, 403);
+    EXPECT_LT(Body(answer).size(), 2048);
+  }
+}
+
 TEST_F(FrontProxyIdentity, WebhookListenerDoesNotServeTheApiNorTheApiWebhooks) {
   Start();
   ExpectStatus(Webhook().Exchange(Get(kWorkQueues, kAdmin)), 404);

@@ -7,23 +7,34 @@
 #include "handlers/apis/creation.h"
 #include "handlers/loop_executor.h"
 #include "kube/list_options.h"
+#include "log/escape.h"
 #include "log/log.h"
 
 namespace berth::apis {
 namespace {
 
+// A client's word as a message shows it.
+std::string Shown(std::string_view word) {
+  constexpr std::size_t kMost = 256;
+  std::string shown = log::ToUtf8(word, kMost);
+  if (word.size() > kMost) shown += "...";
+  return shown;
+}
+
 kube::Status ForbiddenTo(const User& user, const Attributes& attributes,
                          const std::string& reason) {
-  std::string why = "User \"" + user.name + "\" cannot " + attributes.verb + " ";
-  if (attributes.resource.empty()) {
-    why += "path \"" + attributes.path + "\"";
+  const std::string resource = Shown(attributes.resource);
+  const std::string group = Shown(attributes.group);
+  std::string why = "User \"" + Shown(user.name) + "\" cannot " + attributes.verb + " ";
+  if (resource.empty()) {
+    why += "path \"" + Shown(attributes.path) + "\"";
   } else {
-    why += "resource \"" + attributes.resource + "\" in API group \"" + attributes.group + "\"";
+    why += "resource \"" + resource + "\" in API group \"" + group + "\"";
     why += attributes.ns.empty() ? " at the cluster scope"
-                                 : " in the namespace \"" + attributes.ns + "\"";
+                                 : " in the namespace \"" + Shown(attributes.ns) + "\"";
   }
   if (!reason.empty()) why += ": " + reason;
-  return kube::Forbidden(attributes.group, attributes.resource, attributes.name, why);
+  return kube::Forbidden(group, resource, Shown(attributes.name), why);
 }
 
 void Complete(Object& object, const ResourceType& type, Action::Outcome& outcome) {
@@ -77,7 +88,7 @@ struct ApiServer::Exchange {
 };
 
 ApiServer::ApiServer(Authenticator& authenticator, Authorizer& authorizer,
-                     prometheus::Registry& registry)
+                     prometheus::Registry& registry, std::size_t most_unsent)
     : authenticator_(authenticator),
       authorizer_(authorizer),
       requests_(prometheus::BuildCounter()
@@ -91,15 +102,21 @@ ApiServer::ApiServer(Authenticator& authenticator, Authorizer& authorizer,
       cut_off_(prometheus::BuildCounter()
                    .Name("berth_api_watchers_cut_off_total")
                    .Help("Watchers cut off because they stopped reading, by resource.")
-                   .Register(registry)) {}
+                   .Register(registry)),
+      unsent_bytes_(prometheus::BuildGauge()
+                        .Name("berth_api_watch_unsent_bytes")
+                        .Help("Bytes that watchers have not taken yet.")
+                        .Register(registry)
+                        .Add({})),
+      unsent_(most_unsent) {}
 
 ApiServer::~ApiServer() = default;
 
 void ApiServer::Add(ResourceStore& store) {
   const std::string& plural = store.type().plural;
   const WatchMetrics metrics{watchers_.Add({{"resource", plural}}),
-                             cut_off_.Add({{"resource", plural}})};
-  resources_.emplace(plural, Resource{&store, std::make_unique<WatchHub>(store, metrics)});
+                             cut_off_.Add({{"resource", plural}}), unsent_bytes_};
+  resources_.emplace(plural, Resource{&store, std::make_unique<WatchHub>(store, metrics, unsent_)});
 }
 
 void ApiServer::Add(Action& action) { actions_.emplace(action.type().plural, &action); }

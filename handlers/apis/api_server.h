@@ -22,7 +22,11 @@ namespace berth::apis {
 // OpenAPI or a store. Thread-safe once Start() was called.
 class ApiServer {
  public:
-  ApiServer(Authenticator& authenticator, Authorizer& authorizer, prometheus::Registry& registry);
+  // Bytes that all watches together may have unsent. A buffer that grows takes up to twice that.
+  static constexpr std::size_t kMostUnsent = std::size_t{32} << 20;
+
+  ApiServer(Authenticator& authenticator, Authorizer& authorizer, prometheus::Registry& registry,
+            std::size_t most_unsent = kMostUnsent);
   ~ApiServer();
 
   // Before Start() only. What is added outlives the server.
@@ -66,6 +70,8 @@ class ApiServer {
   prometheus::Family<prometheus::Counter>& requests_;
   prometheus::Family<prometheus::Gauge>& watchers_;
   prometheus::Family<prometheus::Counter>& cut_off_;
+  prometheus::Gauge& unsent_bytes_;
+  http::UnsentBudget unsent_;
   std::map<std::string, Resource, std::less<>> resources_;
   std::map<std::string, Action*, std::less<>> actions_;
   std::map<std::string, Document, std::less<>> documents_;

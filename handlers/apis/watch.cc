@@ -1,6 +1,6 @@
 #include "handlers/apis/watch.h"
 
-#include "handlers/stream.h"
+#include <algorithm>
 
 namespace berth::apis {
 namespace {
@@ -12,6 +12,11 @@ constexpr std::chrono::seconds kBookmarkEvery{60};
 // A burst goes out in slices, so that a reader who keeps up is not taken for one that stopped.
 constexpr std::size_t kSlice = 64 * 1024;
 constexpr double kSlicePause = 0.001;
+// A reader with less unsent is not slow, whatever the others have.
+constexpr std::size_t kLeastOfSlow = 16 * 1024;
+// Unsent bytes are counted each time a loop's watchers were given this part of the budget, and
+// every second.
+constexpr std::size_t kLooksPerBudget = 16;
 
 // What a selection's watchers see of an event; a change may bring an object into view or out of it.
 void AppendEvent(std::string& out, const ResourceType& type, const Selection& selection,
@@ -88,6 +93,7 @@ class Backlog {
 struct WatchHub::Shard {
   struct Watcher {
     TcpConnectionPtr connection;
+    std::unique_ptr<http::UnsentBudget::Share> unsent;
     std::shared_ptr<const Selection> selection;
     std::shared_ptr<Backlog> backlog;  // while it may still owe a table its columns
     bool first = true;                 // no event sent yet
@@ -99,6 +105,7 @@ struct WatchHub::Shard {
   trantor::EventLoop* loop = nullptr;
   std::unordered_map<const trantor::TcpConnection*, Watcher> watchers;
   std::uint64_t cursor = 0;  // every watcher has been sent everything up to here
+  std::size_t given = 0;     // bytes, to all watchers since unsent ones were counted
   bool walking = false;  // a send may end a connection, and with it a watcher, while watchers are
                          // walked through
   std::vector<const trantor::TcpConnection*> gone;
@@ -121,7 +128,8 @@ struct WatchHub::Shard {
   }
 };
 
-WatchHub::WatchHub(ResourceStore& store, WatchMetrics metrics) : store_(store), metrics_(metrics) {
+WatchHub::WatchHub(ResourceStore& store, WatchMetrics metrics, http::UnsentBudget& unsent)
+    : store_(store), metrics_(metrics), unsent_(unsent) {
   store_.Subscribe([this] { Wake(); });
 }
 
@@ -180,14 +188,16 @@ void WatchHub::Start(const TcpConnectionPtr& connection, WatchRequest request) {
   http::TakeOver(connection, kMostUnsent, [this] { metrics_.cut_off.Increment(); });
   const auto now = Clock::now();
   std::string opening = std::string(http::kStreamHead) + backlog->Next(kSlice);
-  shard.watchers.insert_or_assign(connection.get(),
-                                  Shard::Watcher{.connection = connection,
-                                                 .selection = std::move(selection),
-                                                 .backlog = backlog,
-                                                 .first = backlog->first(),
-                                                 .bookmarks = request.bookmarks,
-                                                 .ends = now + request.timeout,
-                                                 .next_bookmark = now + kBookmarkEvery});
+  shard.watchers.insert_or_assign(
+      connection.get(),
+      Shard::Watcher{.connection = connection,
+                     .unsent = std::make_unique<http::UnsentBudget::Share>(unsent_),
+                     .selection = std::move(selection),
+                     .backlog = backlog,
+                     .first = backlog->first(),
+                     .bookmarks = request.bookmarks,
+                     .ends = now + request.timeout,
+                     .next_bookmark = now + kBookmarkEvery});
   metrics_.watchers.Increment();
   // Catching up may have ended the last of the others, and with it the wake-ups.
   shard.occupied = true;
@@ -246,9 +256,33 @@ void WatchHub::Send(Shard& shard, std::span<const Event> events) {
     watcher.first = found->second.first;
     watcher.backlog.reset();
     watcher.connection->send(found->second.chunk);
+    watcher.unsent->Give(found->second.chunk->size());
+    shard.given += found->second.chunk->size();
     return false;
   });
   metrics_.watchers.Decrement(static_cast<double>(left));
+  if (shard.given > unsent_.limit() / kLooksPerBudget) CutOffSlowest(shard);
+}
+
+// O(watchers), and O(watchers log watchers) while there is too much.
+void WatchHub::CutOffSlowest(Shard& shard) {
+  shard.given = 0;
+  std::vector<Shard::Watcher*> slow;
+  for (auto& [key, watcher] : shard.watchers) {
+    watcher.unsent->Look(*watcher.connection);
+    if (watcher.unsent->unsent() >= kLeastOfSlow) slow.push_back(&watcher);
+  }
+  metrics_.unsent.Set(static_cast<double>(unsent_.bytes()));
+  if (unsent_.excess() == 0) return;
+  std::ranges::sort(slow, std::greater(),
+                    [](const Shard::Watcher* w) { return w->unsent->unsent(); });
+  std::size_t ended = 0;
+  for (const std::size_t excess = unsent_.excess(); const Shard::Watcher* watcher : slow) {
+    if (ended >= excess) return;
+    ended += watcher->unsent->unsent();
+    metrics_.cut_off.Increment();
+    http::CutOff(watcher->connection);
+  }
 }
 
 void WatchHub::Sweep(Shard& shard) {
@@ -269,6 +303,7 @@ void WatchHub::Sweep(Shard& shard) {
     return over;
   });
   metrics_.watchers.Decrement(static_cast<double>(left));
+  CutOffSlowest(shard);
 }
 
 void WatchHub::Forget(const trantor::TcpConnection* connection) {

@@ -18,6 +18,7 @@
 
 #include "handlers/apis/render.h"
 #include "handlers/apis/resource.h"
+#include "handlers/stream.h"
 #include "kube/selector.h"
 
 namespace berth::apis {
@@ -48,17 +49,20 @@ struct WatchRequest {
 struct WatchMetrics {
   prometheus::Gauge& watchers;
   prometheus::Counter& cut_off;
+  prometheus::Gauge& unsent;  // bytes, of all resources
 };
 
 // Streams a store's events to connections. A watcher lives on its connection's event loop; an event
 // is rendered once for all watchers of a loop that want to see the same, and written on the
 // connection itself, because Drogon's streams have no back-pressure. A reader that lets more than
-// kMostUnsent pile up is cut off.
+// kMostUnsent pile up is cut off; when all watchers together have more than the budget unsent, the
+// slowest are.
 class WatchHub {
  public:
   static constexpr std::size_t kMostUnsent = 1024 * 1024;
 
-  WatchHub(ResourceStore& store, WatchMetrics metrics);
+  // The budget is shared by hubs and outlives them.
+  WatchHub(ResourceStore& store, WatchMetrics metrics, http::UnsentBudget& unsent);
   ~WatchHub();
 
   // Takes the connection over. On its loop.
@@ -77,9 +81,11 @@ class WatchHub {
   void Drain(Shard& shard);
   void Send(Shard& shard, std::span<const Event> events);
   void Sweep(Shard& shard);
+  void CutOffSlowest(Shard& shard);
 
   ResourceStore& store_;
   WatchMetrics metrics_;
+  http::UnsentBudget& unsent_;
   std::mutex mutex_;  // of shards_, which only grows
   std::map<trantor::EventLoop*, std::unique_ptr<Shard>> shards_;
 };
