@@ -278,6 +278,34 @@ Result<void> CheckBundle(const std::string& pem) {
   return {};
 }
 
+namespace {
+
+// Whether the certificate stands under one of the store's, for this use.
+Result<void> Verify(X509_STORE* store, X509* cert, int purpose) {
+  const StoreContext context(X509_STORE_CTX_new());
+  if (!context || X509_STORE_CTX_init(context.get(), store, cert, nullptr) != 1 ||
+      X509_STORE_CTX_set_purpose(context.get(), purpose) != 1) {
+    return Terminal("OpenSSL could not check the certificate");
+  }
+  if (X509_verify_cert(context.get()) == 1) return {};
+  const int why = X509_STORE_CTX_get_error(context.get());
+  return Terminal(Format("the certificate does not stand under the authority: {}",
+                         X509_verify_cert_error_string(why)));
+}
+
+}  // namespace
+
+Result<void> CheckClient(const std::string& bundle_pem, const std::string& cert_pem) {
+  const ClearErrors clear;
+  const auto cert = ParseCert(cert_pem);
+  if (!cert) return std::unexpected(cert.error());
+  const Store store(X509_STORE_new());
+  const Bio bio = BioOf(bundle_pem);
+  while (const Cert authority{PEM_read_bio_X509(bio.get(), nullptr, NoPassphrase, nullptr)})
+    X509_STORE_add_cert(store.get(), authority.get());
+  return Verify(store.get(), cert->get(), X509_PURPOSE_SSL_CLIENT);
+}
+
 Result<void> CheckServes(const std::string& authority_pem, const std::string& cert_pem,
                          const ServingNames& names) {
   const ClearErrors clear;
@@ -286,17 +314,10 @@ Result<void> CheckServes(const std::string& authority_pem, const std::string& ce
   auto cert = ParseCert(cert_pem);
   if (!cert) return std::unexpected(cert.error());
   const Store store(X509_STORE_new());
-  const StoreContext context(X509_STORE_CTX_new());
-  if (!store || !context || X509_STORE_add_cert(store.get(), authority->get()) != 1 ||
-      X509_STORE_CTX_init(context.get(), store.get(), cert->get(), nullptr) != 1 ||
-      X509_STORE_CTX_set_purpose(context.get(), X509_PURPOSE_SSL_SERVER) != 1) {
+  if (!store || X509_STORE_add_cert(store.get(), authority->get()) != 1)
     return Terminal("OpenSSL could not check the certificate");
-  }
-  if (X509_verify_cert(context.get()) != 1) {
-    const int why = X509_STORE_CTX_get_error(context.get());
-    return Terminal(Format("the certificate does not stand under the authority: {}",
-                           X509_verify_cert_error_string(why)));
-  }
+  if (auto verified = Verify(store.get(), cert->get(), X509_PURPOSE_SSL_SERVER); !verified)
+    return verified;
   for (const auto& dns : names.dns) {
     if (X509_check_host(cert->get(), dns.data(), dns.size(), 0, nullptr) != 1) {
       return Terminal(Format("the certificate is not for \"{}\"", dns));

@@ -48,6 +48,10 @@ kube::Result<void> CheckBundle(const std::string& pem);
 kube::Result<void> CheckServes(const std::string& authority_pem, const std::string& cert_pem,
                                const ServingNames& names);
 
+// Whether one of the bundle's certificates has signed the client's, which is within its lifetime:
+// what a TLS server checks at the handshake.
+kube::Result<void> CheckClient(const std::string& bundle_pem, const std::string& cert_pem);
+
 // The subject's common name of the first certificate, for logs and for allowed names.
 kube::Result<std::string> CommonName(const std::string& cert_pem);
 

@@ -176,6 +176,20 @@ TEST_F(AuthorityTest, BundlesHoldWholeCertificatesAlone) {
   EXPECT_THAT(Why(CheckBundle(authority_.cert_pem + other.key_pem)), HasSubstr("private key"));
 }
 
+TEST_F(AuthorityTest, AClientStandsUnderAnyCertificateOfABundle) {
+  const KeyPair other = MakeAuthority("other", 1h).value();
+  const KeyPair client = Issue(authority_, "front-proxy-client", {}, 1h, /*client=*/true).value();
+  const KeyPair ended = Issue(authority_, "front-proxy-client", {}, -1h, /*client=*/true).value();
+  const std::string bundle = other.cert_pem + authority_.cert_pem;
+  EXPECT_EQ(Why(CheckClient(authority_.cert_pem, client.cert_pem)), "");
+  EXPECT_EQ(Why(CheckClient(bundle, client.cert_pem)), "");
+  EXPECT_NE(Why(CheckClient(other.cert_pem, client.cert_pem)), "");
+  EXPECT_THAT(Why(CheckClient(bundle, ended.cert_pem)), HasSubstr("expired"));
+  EXPECT_NE(Why(CheckClient(bundle, Issue(authority_, "x", names_, 1h).value().cert_pem)), "");
+  EXPECT_NE(Why(CheckClient("", client.cert_pem)), "");
+  EXPECT_NE(Why(CheckClient(bundle, "x")), "");
+}
+
 TEST_F(AuthorityTest, WhatIsNoCertificateHasNoNameOrTime) {
   EXPECT_NE(Why(CommonName("x")), "");
   EXPECT_NE(Why(NotAfter("x")), "");

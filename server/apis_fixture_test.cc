@@ -55,7 +55,10 @@ LiveApi::LiveApi()
       fleetings(PlainType("fleetings", "Fleeting"), 1000, {.events = 2, .bytes = 1 << 20}),
       front_proxy_({.identity = &pki_.front_proxy, .trust = pki_.serving_ca.cert_pem}),
       authenticator_(nullptr,
-                     [](const std::string& pem) { return certs::CommonName(pem).value_or(""); }),
+                     [](const drogon::HttpRequestPtr& request, const auto&) {
+                       const std::string pem = request->peerCertificate()->pem();
+                       return std::optional(certs::CommonName(pem).value_or(""));
+                     }),
       http_(Settings(pki_, dir_.path(), registry_)) {
   authenticator_.SetRequestHeader(std::make_shared<const apis::RequestHeaderConfig>(
       apis::RequestHeaderConfig::Usual(pki_.front_proxy_ca.cert_pem, {"front-proxy-client"})));

@@ -155,8 +155,11 @@ void HttpServer::Configure() {
       [this](const drogon::HttpRequestPtr& request, drogon::AdviceCallback&& answer,
              drogon::AdviceChainCallback&&) { Dispatch(request, std::move(answer)); });
   app.registerPreSendingAdvice(
-      [this](const drogon::HttpRequestPtr&, const drogon::HttpResponsePtr& response) {
-        if (draining_) response->setCloseConnection(true);
+      [this](const drogon::HttpRequestPtr& request, const drogon::HttpResponsePtr& response) {
+        // A client certificate that is refused stays refused: its owner has to connect anew.
+        const bool refused =
+            response->statusCode() == drogon::k401Unauthorized && request->peerCertificate();
+        if (draining_ || refused) response->setCloseConnection(true);
       });
 }
 

@@ -2,10 +2,13 @@
 
 #include <openssl/hmac.h>
 #include <prometheus/registry.h>
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <future>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "certs/authority.h"
@@ -63,6 +66,23 @@ struct FrontProxy {
     return FrontProxy{std::move(*config)};
   }
 };
+
+// The common name of a client certificate that counts now.
+std::optional<std::string> NameOfPeer(const drogon::HttpRequestPtr& request,
+                                      const http::PeerCertificates::Authority& authority) {
+  using Clock = http::PeerCertificates::Clock;
+  static thread_local http::PeerCertificates peers(
+      {.common_name = [](const std::string& pem) { return certs::CommonName(pem).value_or(""); },
+       .not_after =
+           [](const std::string& pem) {
+             return Clock::time_point(std::chrono::seconds(certs::NotAfter(pem).value_or(0)));
+           },
+       .is_signed =
+           [](const std::string& pem, const std::string& authority_pem) {
+             return certs::CheckClient(authority_pem, pem).has_value();
+           }});
+  return peers.NameOf(request->peerCertificate(), authority);
+}
 
 // A key for one purpose from a secret that has another.
 std::string DeriveKey(const std::string& secret, const std::string& purpose) {
@@ -134,6 +154,7 @@ class Server {
   apis::LiveCollection cloud_calls_{apis::CloudCallType(), apis::kCloudCallLimits};
   std::unique_ptr<apis::ApiServer> api_;
   admission::Webhooks webhooks_{registry_};
+  std::atomic<std::shared_ptr<const std::string>> webhook_client_ca_;  // null: anybody is served
   std::unique_ptr<HttpServer> http_;
   const std::chrono::system_clock::time_point origin_ =
       std::chrono::system_clock::now() - std::chrono::steady_clock::now().time_since_epoch();
@@ -245,6 +266,7 @@ kube::Result<void> Server::StageWebhookClientCa() {
   if (!pem) return std::unexpected(pem.error());
   const auto changed = tls_files_.SetWebhookClientCa(*pem);
   if (!changed) return std::unexpected(changed.error());
+  if (*changed) webhook_client_ca_ = std::make_shared<const std::string>(*pem);
   if (*changed && listening_->holds()) {
     log::Info("CA of webhook clients reloaded");
     http_->ReloadTls();
@@ -263,8 +285,7 @@ kube::Result<void> Server::Prepare() {
   serving_->Set(true);
   if (auto done = Connect(); !done) return done;
   if (auto done = OpenAccount(); !done) return done;
-  authenticator_ = std::make_unique<apis::Authenticator>(
-      client_.get(), [](const std::string& pem) { return certs::CommonName(pem).value_or(""); });
+  authenticator_ = std::make_unique<apis::Authenticator>(client_.get(), NameOfPeer);
   authorizer_ = std::make_unique<apis::Authorizer>(client_.get());
   api_ = std::make_unique<apis::ApiServer>(*authenticator_, *authorizer_, registry_);
   api_->Add(work_queues_);
@@ -298,12 +319,13 @@ kube::Result<void> Server::Prepare() {
 
 // The listener has seen to it that there is a certificate, if there has to be one.
 void Server::ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback) {
-  const auto& names = options_.webhook_client_names;
-  if (!names.empty()) {
-    const std::string name = authenticator_->CertificateName(request);
-    if (std::ranges::find(names, name) == names.end()) {
-      log::Warn("client certificate is not the API server's",
-                {{"commonName", name}, {"peer", request->peerAddr().toIp()}});
+  if (const auto authority = webhook_client_ca_.load()) {
+    const auto& names = options_.webhook_client_names;
+    const auto name = NameOfPeer(request, authority);
+    if (!name || (!names.empty() && !std::ranges::contains(names, *name))) {
+      log::Warn(name ? "client certificate is not the API server's"
+                     : "client certificate has expired or is not of the current CA",
+                {{"commonName", name.value_or("")}, {"peer", request->peerAddr().toIp()}});
       return callback(http::Respond(kube::Unauthorized()));
     }
   }
@@ -413,12 +435,13 @@ void Server::TakeFrontProxy(const FrontProxy& published) {
     log::Error("front proxy's CA refused", {{"error", changed.error().message}});
     return;
   }
+  // Before the listeners take the new CA: its clients must find it known.
+  authenticator_->SetRequestHeader(
+      std::make_shared<const apis::RequestHeaderConfig>(published.config));
   if (*changed) {
     log::Info("front proxy's CA loaded", {{"allowedNames", published.config.allowed_names.size()}});
     http_->ReloadTls();
   }
-  authenticator_->SetRequestHeader(
-      std::make_shared<const apis::RequestHeaderConfig>(published.config));
   const bool ready_before = health_.ready();
   front_proxy_->Set(true);
   if (demo_ && !ready_before) demo_->Announce();

@@ -181,6 +181,27 @@ TEST_F(CertificateReload, PairThatDoesNotBelongTogetherIsNotTakenOver) {
       WaitUntil([&] { return Webhook().PeerCertificate() == fresh.cert_pem; }, kReloadPatience));
 }
 
+TEST_F(CertificateReload, AnOpenConnectionIsRefusedWhenTheRequestHeaderCaIsAnother) {
+  Start();
+  TlsClient old = FrontProxy();
+  ASSERT_EQ(Code(old.Exchange(Get(kWorkQueues, kAdmin))), 200);
+  WriteFile(pki_.client_ca_file(), pki_.foreign_ca.cert_pem);
+  ASSERT_TRUE(berth_->WaitForLog("request-header CA reloaded", kReloadPatience));
+  ExpectStatus(old.Exchange(Get(kWorkQueues, kAdmin)), 401);
+  EXPECT_TRUE(old.Closed());
+  EXPECT_TRUE(WaitUntil(
+      [&] { return Code(Api(&pki_.foreign).Exchange(Get(kWorkQueues, kAdmin))) == 200; }));
+}
+
+TEST_F(CertificateReload, AnOpenConnectionOutlivesACaThatIsAdded) {
+  Start();
+  TlsClient old = FrontProxy();
+  ASSERT_EQ(Code(old.Exchange(Get(kWorkQueues, kAdmin))), 200);
+  WriteFile(pki_.client_ca_file(), pki_.foreign_ca.cert_pem + pki_.front_proxy_ca.cert_pem);
+  ASSERT_TRUE(berth_->WaitForLog("request-header CA reloaded", kReloadPatience));
+  EXPECT_EQ(Code(old.Exchange(Get(kWorkQueues, kAdmin))), 200);
+}
+
 TEST_F(CertificateReload, WithoutFilesACertificateIsMadeForTheNames) {
   Start({{"tls-cert-file", ""}, {"tls-private-key-file", ""}});
   TlsClient client(berth_->port("webhook"));

@@ -49,6 +49,18 @@ TEST_F(WebhookClients, TheNameDecidesWhereNamesAreGiven) {
   EXPECT_TRUE(berth_->WaitForLog("some-kubelet"));
 }
 
+TEST_F(WebhookClients, AnOpenConnectionIsRefusedWhenTheCaIsAnother) {
+  StartFor();
+  const certs::KeyPair api_server = pki_.NewClient("kube-apiserver");
+  TlsClient old = Webhook(kPatience, &api_server);
+  const std::string review = Post(kValidate, ReadTestData("admission/create.json"));
+  ASSERT_EQ(Code(old.Exchange(review)), 200);
+  WriteFile(pki_.client_ca_file(), pki_.foreign_ca.cert_pem);
+  ASSERT_TRUE(berth_->WaitForLog("CA of webhook clients reloaded"));
+  ExpectStatus(old.Exchange(review), 401);
+  EXPECT_TRUE(old.Closed());
+}
+
 TEST_F(WebhookClients, TheAggregatedApiIsServedAsBefore) {
   StartFor();
   EXPECT_EQ(Code(FrontProxy().Exchange(Get(kWorkQueues, kAdmin))), 200);

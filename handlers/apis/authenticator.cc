@@ -1,12 +1,11 @@
 #include "handlers/apis/authenticator.h"
 
 #include <drogon/utils/Utilities.h>
-#include <openssl/evp.h>
 #include <trantor/net/EventLoop.h>
 
 #include <algorithm>
-#include <array>
 
+#include "handlers/apis/digest.h"
 #include "handlers/http.h"
 #include "json/json.h"
 #include "log/escape.h"
@@ -48,13 +47,6 @@ bool IsUtf8(const User& user) {
          std::ranges::all_of(user.extra, [&](const auto& entry) {
            return IsUtf8(entry.first) && all(entry.second);
          });
-}
-
-std::string Digest(const std::string& text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  return {reinterpret_cast<const char*>(digest.data()), size};
 }
 
 // The ConfigMap holds lists as JSON in text. A list that cannot be read is an error, never an empty
@@ -133,33 +125,11 @@ RequestHeaderConfig RequestHeaderConfig::Usual(std::string client_ca_pem,
           .extra_prefixes = {"X-Remote-Extra-"}};
 }
 
-Authenticator::Authenticator(kube::Client* client, CommonNameOf common_name_of)
+Authenticator::Authenticator(kube::Client* client, NameOfPeer name_of_peer)
     : client_(client),
-      common_name_of_(std::move(common_name_of)),
+      name_of_peer_(std::move(name_of_peer)),
       tokens_(kTokens, kTokenLifetime),
       refused_(kTokens, kRefusalLifetime) {}
-
-// Parsing a certificate costs more than the rest of a request, so its name is kept as long as the
-// connection has it.
-std::string Authenticator::CertificateName(const drogon::HttpRequestPtr& request) const {
-  struct Known {
-    std::weak_ptr<trantor::Certificate> certificate;
-    std::string name;
-  };
-  constexpr std::size_t kMostKnown = 4096;
-  static thread_local std::unordered_map<const trantor::Certificate*, Known> known;
-  const auto& certificate = request->peerCertificate();
-  const auto found = known.find(certificate.get());
-  if (found != known.end() && found->second.certificate.lock() == certificate)
-    return found->second.name;
-  if (known.size() >= kMostKnown) {
-    std::erase_if(known, [](const auto& entry) { return entry.second.certificate.expired(); });
-    if (known.size() >= kMostKnown) known.clear();
-  }
-  std::string name = common_name_of_(certificate->pem());
-  known.insert_or_assign(certificate.get(), Known{certificate, name});
-  return name;
-}
 
 std::expected<User, kube::Status> Authenticator::FromHeaders(
     const drogon::HttpRequestPtr& request, const RequestHeaderConfig& config) const {
@@ -195,14 +165,19 @@ void Authenticator::Authenticate(const drogon::HttpRequestPtr& request, Done don
   const auto config = config_.load();
   const std::string& authorization = request->getHeader("authorization");
   if (request->peerCertificate() && config) {
-    const std::string name = CertificateName(request);
+    const auto name = name_of_peer_(request, {config, &config->client_ca_pem});
+    if (!name) {
+      log::Warn("client certificate has expired or is not of the current request-header CA",
+                {{"peer", request->peerAddr().toIp()}});
+      return done(std::unexpected(kube::Unauthorized()));
+    }
     const bool allowed =
         config->allowed_names.empty()
-            ? !name.empty()
-            : std::ranges::find(config->allowed_names, name) != config->allowed_names.end();
+            ? !name->empty()
+            : std::ranges::find(config->allowed_names, *name) != config->allowed_names.end();
     if (!allowed) {
       log::Warn("client certificate is not the front proxy's",
-                {{"commonName", name}, {"peer", request->peerAddr().toIp()}});
+                {{"commonName", *name}, {"peer", request->peerAddr().toIp()}});
       return done(std::unexpected(kube::Unauthorized()));
     }
     // The front proxy strips the caller's own credentials; both at once is not its request.

@@ -7,10 +7,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "handlers/apis/expiring_cache.h"
+#include "handlers/peer_certificates.h"
 #include "kube/client.h"
 #include "kube/json_view.h"
 #include "kube/status.h"
@@ -41,16 +43,19 @@ struct RequestHeaderConfig {
                                    std::vector<std::string> allowed_names);
 };
 
-// Who is asking. The TLS listener has already refused client certificates that the request-header
-// CA did not sign; here the certificate's name decides whether its X-Remote-* headers count.
-// Anybody else needs a bearer token, which the API server reviews. Thread-safe.
+// Who is asking. The X-Remote-* headers count with a client certificate that the request-header CA
+// of now has signed, that has not expired and has an allowed name. (At the handshake the TLS
+// listener has refused certificates that the CA of then did not sign.) Anybody else needs a bearer
+// token, which the API server reviews. Thread-safe.
 class Authenticator {
  public:
   using Done = std::function<void(std::expected<User, kube::Status>)>;
-  using CommonNameOf = std::function<std::string(const std::string& cert_pem)>;
+  // The common name of the client certificate, as PeerCertificates::NameOf; on any event loop.
+  using NameOfPeer = std::function<std::optional<std::string>(
+      const drogon::HttpRequestPtr& request, const http::PeerCertificates::Authority& authority)>;
 
   // Without a client there are no token reviews: tokens are refused.
-  Authenticator(kube::Client* client, CommonNameOf common_name_of);
+  Authenticator(kube::Client* client, NameOfPeer name_of_peer);
 
   void SetRequestHeader(std::shared_ptr<const RequestHeaderConfig> config) {
     config_.store(std::move(config));
@@ -59,9 +64,6 @@ class Authenticator {
   // `done` is called once, on the calling event loop.
   void Authenticate(const drogon::HttpRequestPtr& request, Done done);
 
-  // The common name of the client certificate, which there must be.
-  std::string CertificateName(const drogon::HttpRequestPtr& request) const;
-
  private:
   std::expected<User, kube::Status> FromHeaders(const drogon::HttpRequestPtr& request,
                                                 const RequestHeaderConfig& config) const;
@@ -69,7 +71,7 @@ class Authenticator {
   std::expected<User, kube::Status> Remember(const std::string& key, const std::string& review);
 
   kube::Client* client_;
-  CommonNameOf common_name_of_;
+  NameOfPeer name_of_peer_;
   std::atomic<std::shared_ptr<const RequestHeaderConfig>> config_;
   ExpiringCache<User> tokens_;
   // Apart from the good ones: tokens that somebody makes up push none of those out.

@@ -83,7 +83,8 @@ TEST(RequestHeaderConfig, UsualNames) {
 
 // Without a client certificate and without somebody to review tokens nobody is anybody.
 TEST(Authenticator, RefusesWhoShowsNoCertificate) {
-  Authenticator authenticator(nullptr, [](const std::string&) { return "front-proxy-client"; });
+  Authenticator authenticator(
+      nullptr, [](const auto&, const auto&) { return std::optional("front-proxy-client"); });
   authenticator.SetRequestHeader(std::make_shared<const RequestHeaderConfig>(
       RequestHeaderConfig::Usual("CA", {"front-proxy-client"})));
   for (const char* authorization : {"", "Bearer token", "Basic eDp5"}) {
