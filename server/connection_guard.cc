@@ -50,8 +50,23 @@ void Close(const TcpConnectionPtr& connection) {
   connection->getLoop()->queueInLoop([connection] { connection->forceClose(); });
 }
 
+constexpr std::size_t kConnectionBytes = 56 * 1024;  // of one that is idle, with TLS
+constexpr std::size_t kSpared = 64;                  // connections beyond the limit
+
+// An open connection is counted as long as its place is held.
+using Place = std::shared_ptr<void>;
+Place TakePlace(const std::shared_ptr<MemoryUse>& connections) {
+  connections->Add(kConnectionBytes);
+  return {nullptr, [connections](void*) { connections->Add(-kConnectionBytes); }};
+}
+
+struct Socket {
+  int fd = -1;
+  Place place;
+};
+
 struct Handshake {
-  int fd;
+  Socket socket;
   trantor::TimerId deadline;
 };
 
@@ -67,8 +82,8 @@ std::unordered_map<std::string, Handshake>& Handshakes() {
 }
 
 // The sockets of this loop's connections, which trantor does not tell.
-std::unordered_map<const trantor::TcpConnection*, int>& Sockets() {
-  static thread_local std::unordered_map<const trantor::TcpConnection*, int> sockets;
+std::unordered_map<const trantor::TcpConnection*, Socket>& Sockets() {
+  static thread_local std::unordered_map<const trantor::TcpConnection*, Socket> sockets;
   return sockets;
 }
 
@@ -153,7 +168,7 @@ ConnectionGuard::StatePtr ConnectionGuard::passing() {
   return passing_now ? passing_now->shared_from_this() : nullptr;
 }
 
-void ConnectionGuard::OnAccept(int fd) const {
+void ConnectionGuard::OnAccept(int fd) {
   if (closed_) ::shutdown(fd, SHUT_RDWR);
   // A peer that is gone without a word is noticed even on a stream nobody writes to.
   const int idle = 60, interval = 15, probes = 4;
@@ -172,15 +187,22 @@ void ConnectionGuard::OnAccept(int fd) const {
       peer.sin6_family == AF_INET6
           ? trantor::InetAddress(peer)
           : trantor::InetAddress(reinterpret_cast<const sockaddr_in&>(peer));
-  const std::string key =
-      HandshakeKey(address, ntohs(local.sin6_port));  // at the same place in both families
+  const std::uint16_t port = ntohs(local.sin6_port);  // at the same place in both families
+  Place place = TakePlace(connections_);
+  const std::size_t most =
+      limits_.connections + (std::ranges::contains(spared_, port) ? kSpared : 0);
+  if (connections_->bytes() / kConnectionBytes > most) {
+    too_many_.Increment();
+    ::shutdown(fd, SHUT_RDWR);
+  }
+  const std::string key = HandshakeKey(address, port);
   const auto deadline = loop->runAfter(limits_.handshake, [key] {
     const auto found = Handshakes().find(key);
     if (found == Handshakes().end()) return;
-    ::shutdown(found->second.fd, SHUT_RDWR);
+    ::shutdown(found->second.socket.fd, SHUT_RDWR);
     Handshakes().erase(found);
   });
-  Handshakes()[key] = {fd, deadline};
+  Handshakes()[key] = {{fd, std::move(place)}, deadline};
 }
 
 void ConnectionGuard::OnConnection(const TcpConnectionPtr& connection) {
@@ -192,7 +214,7 @@ void ConnectionGuard::OnConnection(const TcpConnectionPtr& connection) {
       Handshakes().find(HandshakeKey(connection->peerAddr(), connection->localAddr().toPort()));
   if (handshake != Handshakes().end()) {
     connection->getLoop()->invalidateTimer(handshake->second.deadline);
-    Sockets()[connection.get()] = handshake->second.fd;
+    Sockets()[connection.get()] = std::move(handshake->second.socket);
     Handshakes().erase(handshake);
   }
   if (!connection->connected()) {
@@ -201,7 +223,7 @@ void ConnectionGuard::OnConnection(const TcpConnectionPtr& connection) {
     // an assertion, and the end of the process. A socket that is shut down takes no farewell and
     // waits for nothing.
     if (const auto socket = Sockets().find(connection.get()); socket != Sockets().end()) {
-      ::shutdown(socket->second, SHUT_RDWR);
+      ::shutdown(socket->second.fd, SHUT_RDWR);
       Sockets().erase(socket);
     }
     return;

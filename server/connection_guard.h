@@ -6,7 +6,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "server/framing.h"
 #include "server/memory_budget.h"
@@ -23,17 +25,23 @@ class ConnectionGuard {
     std::chrono::seconds handshake{10};
     std::chrono::seconds request{30};       // for a request to arrive, and for an answer to move on
     std::size_t memory = 64 * 1024 * 1024;  // bytes, over all connections; see MemoryBudget
+    std::size_t connections = 6'000;        // of all listeners; handshakes under way count
   };
   // A connection as the guard knows it.
   struct State;
   using StatePtr = std::shared_ptr<State>;
 
-  // `refused` counts, by HTTP code.
-  ConnectionGuard(Limits limits, prometheus::Family<prometheus::Counter>& refused)
-      : limits_(limits), refused_(refused), budget_(limits.memory) {}
+  // `refused` counts by HTTP code, `too_many` the connections beyond the limit.
+  ConnectionGuard(Limits limits, prometheus::Family<prometheus::Counter>& refused,
+                  prometheus::Counter& too_many)
+      : limits_(limits), refused_(refused), too_many_(too_many), budget_(limits.memory) {}
+
+  // Connections to this port may be a few more than the limit: probes come through while strangers
+  // take all connections there are. Before the listeners open only.
+  void Spare(std::uint16_t port) { spared_.push_back(port); }
 
   // For Drogon's setAfterAcceptSockOptCallback: on the loop, before the handshake.
-  void OnAccept(int fd) const;
+  void OnAccept(int fd);
   // For Drogon's setConnectionCallback: on the loop, when the handshake is through and when the
   // connection has ended.
   void OnConnection(const trantor::TcpConnectionPtr& connection);
@@ -46,7 +54,10 @@ class ConnectionGuard {
   bool OnAnswer(const StatePtr& state, std::size_t bytes);
 
   // True once after much memory was held and most of it has been given back. From any thread.
-  bool TakeBurstEnd() { return budget_.TakeBurstEnd(); }
+  bool TakeBurstEnd() {
+    const bool of_connections = connections_->TakeBurstEnd();
+    return budget_.TakeBurstEnd() || of_connections;
+  }
 
   // From now on the time of the last request is kept; from any thread, as the others below.
   void StartDraining() {
@@ -73,7 +84,11 @@ class ConnectionGuard {
 
   const Limits limits_;
   prometheus::Family<prometheus::Counter>& refused_;
+  prometheus::Counter& too_many_;
   MemoryBudget budget_;
+  std::vector<std::uint16_t> spared_;
+  // Of all open connections, from accept to end. The threads that count may outlive the guard.
+  const std::shared_ptr<MemoryUse> connections_ = std::make_shared<MemoryUse>();
   std::atomic<bool> draining_ = false;
   std::atomic<bool> closed_ = false;
   std::atomic<std::chrono::steady_clock::time_point> last_request_;

@@ -4,6 +4,7 @@
 #include <trantor/utils/Logger.h>
 
 #include <algorithm>
+#include <limits>
 #include <thread>
 
 #include "log/log.h"
@@ -85,7 +86,12 @@ HttpServer::HttpServer(Settings settings)
           prometheus::BuildCounter()
               .Name("berth_http_requests_refused_total")
               .Help("Requests refused before they were handled, by HTTP code: framing, size, time.")
-              .Register(settings_.registry)) {}
+              .Register(settings_.registry),
+          prometheus::BuildCounter()
+              .Name("berth_http_connections_refused_total")
+              .Help("Connections closed at once because there were too many.")
+              .Register(settings_.registry)
+              .Add({})) {}
 
 kube::Result<void> HttpServer::Prepare() {
   for (Listener& listener : listeners_) {
@@ -133,9 +139,10 @@ void HttpServer::Configure() {
     const bool tls = listener.tls != Listener::Tls::kNone;
     app.addListener(settings_.bind_address, listener.port, tls, settings_.tls_pair,
                     settings_.tls_pair, false, CommandsOf(listener));
+    if (!listener.sheds) guard_.Spare(listener.port);
   }
   app.setThreadNum(settings_.io_threads)
-      .setMaxConnectionNum(settings_.max_connections)
+      .setMaxConnectionNum(std::numeric_limits<std::size_t>::max())  // the guard counts them
       .setIdleConnectionTimeout(static_cast<std::size_t>(settings_.idle_timeout.count()))
       .setClientMaxBodySize(kMaxBody)
       .setClientMaxMemoryBodySize(kMaxBody)

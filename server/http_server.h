@@ -39,7 +39,6 @@ class HttpServer {
     std::string bind_address;
     std::size_t io_threads = 1;
     std::size_t max_in_flight = 400;
-    std::size_t max_connections = 6'000;
     std::chrono::seconds idle_timeout{120};
     ConnectionGuard::Limits guard;
     TlsSettings tls;                 // client_ca is used by listeners with kClientCertificates

@@ -7,6 +7,32 @@
 
 namespace berth::server {
 
+// Bytes that are held, and the most that were. Thread-safe.
+class MemoryUse {
+ public:
+  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+
+  // Holds more, or less: it wraps around. What is held then.
+  std::size_t Add(std::size_t bytes) {
+    const std::size_t now = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (now > peak_.load(std::memory_order_relaxed)) peak_.store(now, std::memory_order_relaxed);
+    return now;
+  }
+
+  // True once after much was held and most of it has been given back.
+  bool TakeBurstEnd() {
+    constexpr std::size_t kBurst = std::size_t{16} << 20;
+    const std::size_t peak = peak_.load(std::memory_order_relaxed);
+    if (peak < kBurst || bytes() > peak / 4) return false;
+    peak_.store(bytes(), std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  std::atomic<std::size_t> bytes_ = 0;
+  std::atomic<std::size_t> peak_ = 0;
+};
+
 // The memory that the connections of all listeners may hold together: requests half received or
 // being handled, answers not yet sent. Large holders share the limit; a quarter more is there for
 // small ones, so that a review passes while large bodies are turned away. Thread-safe.
@@ -19,18 +45,11 @@ class MemoryBudget {
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  std::size_t used() const { return used_.load(std::memory_order_relaxed); }
+  std::size_t used() const { return use_.bytes(); }
   // Little is left: holders that do not get on should go.
   bool scarce() const { return used() > limit_ / 4 * 3; }
 
-  // True once after much was held and most of it has been given back.
-  bool TakeBurstEnd() {
-    constexpr std::size_t kBurst = std::size_t{16} << 20;
-    const std::size_t peak = peak_.load(std::memory_order_relaxed);
-    if (peak < kBurst || used() > peak / 4) return false;
-    peak_.store(used(), std::memory_order_relaxed);
-    return true;
-  }
+  bool TakeBurstEnd() { return use_.TakeBurstEnd(); }
 
   // What one holder has; given back when it ends. Not to be shared between threads.
   class Share {
@@ -42,7 +61,7 @@ class MemoryBudget {
 
     // Holds `bytes` from now on, whatever the limit.
     void Set(std::size_t bytes) {
-      if (bytes != held_) budget_.Add(bytes - std::exchange(held_, bytes));
+      if (bytes != held_) budget_.use_.Add(bytes - std::exchange(held_, bytes));
     }
     // The same if there is room for more; holding less always succeeds.
     bool TrySet(std::size_t bytes) {
@@ -61,15 +80,8 @@ class MemoryBudget {
   };
 
  private:
-  // Wraps around for less.
-  void Add(std::size_t bytes) {
-    const std::size_t now = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (now > peak_.load(std::memory_order_relaxed)) peak_.store(now, std::memory_order_relaxed);
-  }
-
   const std::size_t limit_;
-  std::atomic<std::size_t> used_ = 0;
-  std::atomic<std::size_t> peak_ = 0;
+  MemoryUse use_;
 };
 
 }  // namespace berth::server

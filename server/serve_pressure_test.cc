@@ -91,8 +91,38 @@ TEST_F(Pressure, ALargeReviewIsStillJudged) {
   EXPECT_THAT(response["status"]["message"].as_string(), testing::HasSubstr("1111..."));
 }
 
+class Connections : public ServeTest {
+ protected:
+  double Refused() const {
+    const std::string metrics =
+        Body(PlainClient(berth_->port("metrics")).Exchange(Get("/metrics")));
+    const std::string name = "\nberth_http_connections_refused_total ";
+    const std::size_t at = metrics.find(name);
+    return at == std::string::npos ? 0 : std::stod(metrics.substr(at + name.size()));
+  }
+};
+
+TEST_F(Connections, HandshakesThatAreUnderWayCountAgainstTheLimit) {
+  Start({{"max-connections", "40"}});
+  std::vector<PlainClient> half_open;
+  EXPECT_TRUE(WaitUntil([&] {
+    half_open.emplace_back(berth_->port("webhook")).Send("\x16\x03\x01");
+    return half_open.size() > 40 && Refused() > 0;
+  }));
+  EXPECT_TRUE(half_open.back().Closed());
+  // Probes come through, and when the others have gone everybody does.
+  EXPECT_EQ(Code(Health().Exchange(Get("/livez"))), 200);
+  half_open.clear();
+  const std::string review = Post(kValidate, ReadTestData("admission/create.json"));
+  EXPECT_TRUE(WaitUntil([&] { return Code(Webhook().Exchange(review)) == 200; }));
+}
+
 // A client that sends ahead is answered in order, however many requests it sends at once.
 TEST_F(Pressure, RequestsThatAreSentAheadAreAnsweredInOrder) {
+  // The queue is published shortly after the listeners open.
+  ASSERT_TRUE(WaitUntil([&] {
+    return Code(FrontProxy().Exchange(Get(kWorkQueues + "/housekeeping", kAdmin))) == 200;
+  }));
   TlsClient client = FrontProxy();
   std::string requests;
   for (int i = 0; i < 100; ++i)
