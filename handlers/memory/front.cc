@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "handlers/apis/resource.h"
+#include "kube/memory/call.h"
 
 namespace berth::memory {
 namespace {
@@ -36,6 +37,8 @@ drogon::HttpResponsePtr Respond(kube::memory::Response answer) {
   for (const std::string& warning : answer.warnings)
     warnings.append(warnings.empty() ? "" : ", ").append(warning);
   if (!warnings.empty()) response->addHeader("Warning", std::move(warnings));
+  if (answer.retry_after > 0)
+    response->addHeader("Retry-After", std::to_string(answer.retry_after));
   return response;
 }
 
@@ -86,9 +89,11 @@ void Front::Serve(const drogon::HttpRequestPtr& request, http::Callback callback
 
 void Front::Forward(const drogon::HttpRequestPtr& request, http::Callback callback) {
   const auto method = MethodOf(request);
-  if (!method)
-    return callback(http::Respond(kube::MethodNotAllowed("", "paths", request->methodString())));
+  if (!method) return callback(Respond(kube::memory::NoSuchMethod()));
   kube::Request read = Read(request, *method);
+  // As in kube-apiserver; of other paths, as /version, there is a HEAD.
+  if (request->isHead() && ServerThread::Server::IsResource(read))
+    return callback(Respond(kube::memory::NoSuchMethod()));
   if (ServerThread::Server::IsWatch(read))
     return watches_.Start(request, std::move(read), std::move(callback));
   auto* loop = trantor::EventLoop::getEventLoopOfCurrentThread();

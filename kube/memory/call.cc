@@ -1,5 +1,7 @@
 #include "kube/memory/call.h"
 
+#include <charconv>
+
 #include "kube/memory/body.h"
 #include "log/format.h"
 
@@ -30,19 +32,55 @@ Status Unsupported(Method method, std::string field, std::string_view value,
                    std::move(field)}});
 }
 
+// Of the media types that kube-apiserver answers in, JSON is the one that there is here.
+bool IsOnlyMissingHere(std::string_view accept) {
+  return accept.contains("application/yaml") ||
+         accept.contains("application/vnd.kubernetes.protobuf");
+}
+
+bool IsList(const Call& call) { return call.method == Method::kGet && call.name.empty(); }
+
+// As kube-apiserver's code has it: core.ConfigMap.
+std::string GoType(const Resource& resource) {
+  if (resource.custom) return "unstructured.Unstructured";
+  const std::string& group = resource.group;
+  return (group.empty() ? "core" : group.substr(0, group.find('.'))) + "." + resource.kind;
+}
+
+// Metadata of an object was asked for and there is a list, or the other way round.
+std::optional<Status> WrongPartial(const Request& request, const Call& call) {
+  const bool list = IsList(call);
+  const bool asked_list = request.accept.contains("as=PartialObjectMetadataList");
+  if (call.form.kind != Form::Kind::kPartial || list == asked_list || call.target.Flag("watch"))
+    return std::nullopt;
+  if (call.resource().custom && !list) return Unexpected("content is not a list");
+  return Status{
+      406,
+      "NotAcceptable",
+      Format("you requested PartialObjectMetadata{}, but the requested object is {} (*{}{})",
+             asked_list ? "List" : "", list ? "a list" : "not a list", GoType(call.resource()),
+             list ? "List" : ""),
+      {}};
+}
+
 Outcome<void> ReadForm(const Request& request, Call& call) {
   const auto kind = NegotiateForm(request.accept);
   if (!kind) {
-    if (call.resource().custom) return std::unexpected(NotAcceptable(kBodyTypes));
+    if (IsOnlyMissingHere(request.accept))
+      return std::unexpected(
+          NotAcceptable("application/json (the API server in memory has no other)"));
+    const bool unknown_form = request.accept.contains("as=");
+    if (call.resource().custom || unknown_form) return std::unexpected(NotAcceptable(kBodyTypes));
+    const std::string_view streams =
+        ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
     return std::unexpected(Status{406,
                                   "NotAcceptable",
-                                  Format("406: Not Acceptable\n\nAvailable representations: {}, "
-                                         "application/json;stream=watch, "
-                                         "application/vnd.kubernetes.protobuf;stream=watch",
-                                         kBodyTypes),
+                                  Format("406: Not Acceptable\n\nAvailable representations: {}{}",
+                                         kBodyTypes, IsList(call) ? streams : ""),
                                   {}});
   }
   call.form.kind = *kind;
+  if (auto wrong = WrongPartial(request, call)) return std::unexpected(std::move(*wrong));
   const std::string_view include = call.target.Parameter("includeObject");
   if (include == "None") {
     call.form.include = IncludeObject::kNone;
@@ -70,6 +108,35 @@ Outcome<void> ReadWriteOptions(Call& call) {
                                        R"("", "Ignore", "Strict", "Warn")"));
   }
   return {};
+}
+
+// A parameter that Go reads as an int64.
+Outcome<void> CheckNumber(const Call& call, std::string_view name) {
+  const std::string_view text = call.target.Parameter(name);
+  if (text.empty()) return {};
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return {};
+  return std::unexpected(BadRequest(
+      Format("strconv.ParseInt: parsing \"{}\": {}", text,
+             error == std::errc::result_out_of_range ? "value out of range" : "invalid syntax")));
+}
+
+Outcome<void> CheckNumbers(const Call& call) {
+  if (call.method == Method::kDelete) {
+    if (auto fine = CheckNumber(call, "gracePeriodSeconds"); !fine) return fine;
+  }
+  const bool collection = call.name.empty() && call.method != Method::kPost;
+  return collection ? CheckNumber(call, "timeoutSeconds") : Outcome<void>();
+}
+
+Outcome<void> CheckForce(const Call& call) {
+  if (call.method != Method::kPatch || call.target.Count("force") == 0 ||
+      call.content_type.starts_with("application/apply-patch"))
+    return {};
+  return std::unexpected(Invalid(
+      "PatchOptions", "meta.k8s.io", "",
+      {{"FieldValueForbidden", "Forbidden: may not be specified for non-apply patch", "force"}}));
 }
 
 // Patches have types of their own.
@@ -114,7 +181,17 @@ std::optional<Response> Misplaced(const Call& call, bool deeper) {
 
 }  // namespace
 
-Response Answer(const Status& status) { return {status.code, ToJson(status)}; }
+Response Answer(const Status& status) {
+  Response response(status.code, ToJson(status));
+  response.retry_after = status.details.retry_after_seconds;
+  return response;
+}
+
+Response Plain(std::string text, int code) {
+  Response response(code, std::move(text));
+  response.content_type = "text/plain; charset=utf-8";
+  return response;
+}
 
 Status NotFoundHere(const Call& call) {
   return NotFound(call.resource().group, call.resource().plural, call.name);
@@ -131,7 +208,7 @@ Status InvalidHere(const Call& call, const Value& object, Causes causes) {
 
 Status Unexpected(std::string message) { return {500, "", std::move(message), {}}; }
 
-Response NoSuchPage() { return {404, "404 page not found\n"}; }
+Response NoSuchPage() { return Plain("404 page not found\n", 404); }
 
 Response NoSuchResource() {
   return Answer({404, "NotFound", "the server could not find the requested resource", {}});
@@ -186,7 +263,9 @@ std::expected<Call, Response> ReadCall(const Request& request, RequestTarget tar
   call.content_type = request.content_type.substr(0, request.content_type.find(';'));
   if (auto refused = Misplaced(call, path.deeper)) return std::unexpected(std::move(*refused));
   if (auto fine = ReadForm(request, call); !fine) return std::unexpected(Answer(fine.error()));
+  if (auto fine = CheckNumbers(call); !fine) return std::unexpected(Answer(fine.error()));
   if (call.method != Method::kGet) {
+    if (auto fine = CheckForce(call); !fine) return std::unexpected(Answer(fine.error()));
     if (auto fine = ReadWriteOptions(call); !fine) return std::unexpected(Answer(fine.error()));
     if (auto fine = CheckBodyType(call); !fine) return std::unexpected(Answer(fine.error()));
   }

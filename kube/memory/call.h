@@ -21,6 +21,8 @@ template <typename T>
 using Outcome = std::expected<T, Status>;
 
 Response Answer(const Status& status);
+// Not JSON.
+Response Plain(std::string text, int code = 200);
 
 // What a path says: /api/v1/…, /apis/group/version/….
 struct ResourcePath {

@@ -16,6 +16,7 @@ struct Response : kube::Response {
 
   std::string_view content_type = "application/json";  // a constant
   std::vector<std::string> warnings;                   // values of Warning headers
+  int retry_after = 0;                                 // seconds; 0: no Retry-After header
 };
 
 }  // namespace berth::kube::memory

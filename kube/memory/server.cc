@@ -39,6 +39,11 @@ Response Aggregated(const Value& document) {
   return response;
 }
 
+// Of a resource's path: /api/v1//namespaces.
+bool HasEmptyPart(std::string_view path) {
+  return path.starts_with("/api/") && path.substr(0, path.find('?')).contains("//");
+}
+
 }  // namespace
 
 class Server::Impl {
@@ -62,6 +67,7 @@ class Server::Impl {
     if (request.body.size() > kMaxBody) return done(Answer(RequestEntityTooLarge(kMaxBody)));
     auto target = RequestTarget::Parse(request.path);
     if (!target) return done(Answer(BadRequest("the request's target is malformed")));
+    if (HasEmptyPart(request.path)) return done(NoSuchResource());
     if (auto document = Document(request, *target)) return done(std::move(*document));
     auto call = Read(request, std::move(*target));
     if (!call) return done(std::move(call.error()));
@@ -111,7 +117,7 @@ class Server::Impl {
     const Registry& registry = cluster_.registry();
     if (path.empty()) return NoSuchPage();
     const std::string& root = path.front();
-    if (root == "healthz" || root == "livez" || root == "readyz") return Response{200, "ok"};
+    if (root == "healthz" || root == "livez" || root == "readyz") return Plain("ok");
     if (root == "version") return Response{200, std::string(kVersion)};
     if (root == "openapi") return OpenApi(request, path);
     if (path.size() == 1) {
@@ -234,6 +240,11 @@ bool Server::IsWatch(const Request& request) {
   if (!target || !target->Flag("watch")) return false;
   const auto path = ReadPath(*target);
   return path && path->name.empty();
+}
+
+bool Server::IsResource(const Request& request) {
+  const auto target = RequestTarget::Parse(request.path);
+  return target && ReadPath(*target);
 }
 
 void Server::Tick() { impl_->Tick(); }

@@ -48,8 +48,9 @@ class Server {
   // it. An error is the answer to give instead.
   std::expected<async::Handle, Response> Watch(const Request& request, Watcher watcher);
 
-  // Whether a request is a watch.
+  // Whether a request is a watch; whether it is about a resource, and not discovery or health.
   static bool IsWatch(const Request& request);
+  static bool IsResource(const Request& request);
 
   // What a real server does as time goes by: bookmarks for those who asked for them, and the end of
   // watches whose time is over. Call it now and then.

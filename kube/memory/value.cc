@@ -38,9 +38,28 @@ class Decoder::Builder {
   using Member = std::pair<std::string_view, dom::element>;
 
   static std::unexpected<std::string> Failed(simdjson::error_code error) {
-    if (error == simdjson::EMPTY || error == simdjson::UNCLOSED_STRING)
-      return std::unexpected(std::string("unexpected end of JSON input"));
-    return std::unexpected(std::string(simdjson::error_message(error)));
+    return std::unexpected(std::string(WordsFor(error)));
+  }
+
+  static std::string_view WordsFor(simdjson::error_code error) {
+    switch (error) {
+      case simdjson::EMPTY:
+      case simdjson::UNCLOSED_STRING:
+        return "unexpected end of JSON input";
+      case simdjson::UTF8_ERROR:
+        return "the text is not UTF-8";
+      case simdjson::DEPTH_ERROR:
+        return "exceeded max depth";
+      case simdjson::NUMBER_ERROR:
+      case simdjson::BIGINT_ERROR:
+        return "a number is malformed or too large";
+      case simdjson::STRING_ERROR:
+      case simdjson::UNESCAPED_CHARS:
+        return "a string is malformed";
+      default:
+        return "the text is not JSON: a comma, a brace, a bracket, a key or a value is missing or "
+               "superfluous";
+    }
   }
 
   Value Build(dom::element element) {
