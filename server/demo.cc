@@ -18,6 +18,7 @@ namespace berth::server {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
+constexpr const char* kPortFlag = "--port";
 constexpr std::chrono::hours kYear{365 * 24};
 constexpr const char* kRegion = "cn-hangzhou";
 constexpr const char* kKeyId = "LTAIdemo";
@@ -79,14 +80,21 @@ memory::ServerThread::Server::Webhook InProcess(const admission::Webhooks& webho
 
 }  // namespace
 
-Demo::Demo(const DemoOptions& options, HeldPort port)
-    : port_(std::move(port)), token_(NewToken()), serve_(ServeOptionsOf(options)) {}
+Demo::Demo(const DemoOptions& options, HeldPort port, DirectoryLock lock)
+    : port_(std::move(port)),
+      lock_(std::move(lock)),
+      token_(NewToken()),
+      serve_(ServeOptionsOf(options)) {}
 
 kube::Result<std::unique_ptr<Demo>> Demo::Make(const DemoOptions& options) {
-  // First, because it tells that another demo is running before that one's files are touched.
-  auto port = HeldPort::Hold(kLoopback, options.port);
+  // First, because another demo that is running keeps its files.
+  if (auto made = MakePrivateDirectory(options.state_dir); !made)
+    return std::unexpected(made.error());
+  auto lock = DirectoryLock::Take(options.state_dir);
+  if (!lock) return std::unexpected(lock.error());
+  auto port = HeldPort::Hold(kLoopback, options.port, kPortFlag);
   if (!port) return std::unexpected(port.error());
-  std::unique_ptr<Demo> demo(new Demo(options, std::move(*port)));
+  std::unique_ptr<Demo> demo(new Demo(options, std::move(*port), std::move(*lock)));
   if (const auto done = demo->WriteFiles(); !done) return std::unexpected(done.error());
   if (const auto done = demo->Fill(); !done) return std::unexpected(done.error());
   return demo;
@@ -96,7 +104,6 @@ std::string Demo::Url() const { return Format("https://{}:{}", kLoopback, port_.
 
 kube::Result<void> Demo::WriteFiles() {
   const auto& dir = serve_.state_dir;
-  if (auto made = MakePrivateDirectory(dir); !made) return made;
   // The same call as the server's, which finds these and serves with them.
   const auto pair =
       certs::LoadOrMakeServing(dir / "certs", certs::ServingNames::Of(serve_.tls_names));
@@ -164,6 +171,7 @@ Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks)
   });
   return {.name = "kubernetes",
           .port = port_.port(),
+          .port_flag = kPortFlag,
           .tls = Listener::Tls::kServer,
           .handler = [this](const auto& request, auto callback) {
             front_->Serve(request, std::move(callback));

@@ -8,6 +8,7 @@
 #include "handlers/memory/front.h"
 #include "handlers/memory/server_thread.h"
 #include "server/aliyun_account.h"
+#include "server/directory_lock.h"
 #include "server/held_port.h"
 #include "server/http_server.h"
 #include "server/options.h"
@@ -21,7 +22,8 @@ namespace berth::server {
 // state directory: certificates, and the credentials of the last run.
 class Demo {
  public:
-  // Takes the port, makes the files, fills the API server. The error says which of it failed.
+  // Takes the state directory and the port, makes the files, fills the API server. The error says
+  // which of it failed.
   static kube::Result<std::unique_ptr<Demo>> Make(const DemoOptions& options);
 
   // What the ordinary server is to be told: all on loopback, the kubeconfig that was made.
@@ -42,7 +44,7 @@ class Demo {
   void Stop() { server_.Stop(); }
 
  private:
-  Demo(const DemoOptions& options, HeldPort port);
+  Demo(const DemoOptions& options, HeldPort port, DirectoryLock lock);
 
   kube::Result<void> WriteFiles();
   kube::Result<void> Fill();
@@ -51,6 +53,7 @@ class Demo {
   std::string Url() const;
 
   HeldPort port_;
+  DirectoryLock lock_;  // of the state directory
   std::string token_;
   Options serve_;
   memory::ServerThread server_;

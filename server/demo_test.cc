@@ -95,6 +95,44 @@ TEST_F(DemoTest, OnlyTheTokenOpensIt) {
   EXPECT_EQ(Code(Connect().Exchange(Get(kPools, Authorized()))), 200);
 }
 
+TEST_F(DemoTest, ASecondOneLeavesTheFilesOfTheFirstAlone) {
+  const std::string dir = demo_.state_dir();
+  BerthProcess second(BerthProcess::Demo{{{"state-dir", dir}}});
+  EXPECT_FALSE(second.listening());
+  EXPECT_EQ(second.Wait(), 1);
+  EXPECT_THAT(second.Log(), testing::AllOf(HasSubstr(dir), HasSubstr("--state-dir")));
+  EXPECT_EQ(kube::LoadKubeconfig(Kubeconfig())->token, config_.token);
+}
+
+TEST_F(DemoTest, AServerWhoseClusterPublishesNoRequestHeaderCaSaysSo) {
+  ASSERT_TRUE(WaitUntil(
+      [&] { return Code(PlainClient(demo_.port("health")).Exchange(Get("/readyz"))) == 200; }));
+  ASSERT_EQ(Code(Ask("DELETE",
+                     "/api/v1/namespaces/kube-system/configmaps/"
+                     "extension-apiserver-authentication")),
+            200);
+  EXPECT_TRUE(demo_.WaitForLog("request-header CA no longer published"));
+  const Pki pki;
+  const BerthProcess berth(pki,
+                           {{"kubeconfig", Kubeconfig()}, {"requestheader-client-ca-file", ""}});
+  EXPECT_TRUE(berth.WaitForLog("request-header CA not found"));
+}
+
+TEST_F(DemoTest, HeadersAreAsAnApiServers) {
+  const auto header = [&](const std::string& target, const std::string& name) {
+    const auto answer = Ask("GET", target);
+    return answer ? answer->Header(name) : "(no answer)";
+  };
+  EXPECT_EQ(header("/healthz", "content-type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(header("/nowhere", "content-type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(header(kMaps + "?resourceVersion=99999999999999", "retry-after"), "1");
+  TlsClient client = Connect();
+  ASSERT_TRUE(client.Send(Request("HEAD", kMaps, Authorized())));
+  EXPECT_EQ(Code(client.ReadResponse(/*to_head=*/true)), 405);
+  ASSERT_TRUE(client.Send(Request("HEAD", "/version", Authorized())));
+  EXPECT_EQ(Code(client.ReadResponse(/*to_head=*/true)), 200);
+}
+
 TEST_F(DemoTest, NobodyIsImpersonated) {
   const auto answer = Connect().Exchange(Get(kPools, Authorized({"Impersonate-User: alice"})));
   ExpectStatus(answer, 403);
@@ -250,10 +288,10 @@ TEST_F(DemoTest, TheManifestsItPrintsAreJson) {
 
 TEST_F(DemoTest, ASecondOneOnTheSamePortDoesNotStart) {
   const std::string port = std::to_string(demo_.port("kubernetes"));
-  BerthProcess second(BerthProcess::Demo{{{"port", port}, {"state-dir", demo_.state_dir()}}});
+  BerthProcess second(BerthProcess::Demo{{{"port", port}}});
   EXPECT_EQ(second.Wait(), 1);
-  EXPECT_THAT(second.Log(), HasSubstr("cannot listen on 127.0.0.1:" + port));
-  EXPECT_EQ(kube::LoadKubeconfig(Kubeconfig())->token, config_.token) << "the first one's file";
+  EXPECT_THAT(second.Log(), testing::AllOf(HasSubstr("cannot listen on 127.0.0.1:" + port),
+                                           HasSubstr("choose another port by --port")));
 }
 
 TEST(Demo, TakesNoStateDirectoryThatIsNotItsOwn) {

@@ -10,7 +10,8 @@
 
 namespace berth::server {
 
-kube::Result<HeldPort> HeldPort::Hold(const std::string& address, std::uint16_t port) {
+kube::Result<HeldPort> HeldPort::Hold(const std::string& address, std::uint16_t port,
+                                      const std::string& flag) {
   sockaddr_in6 v6{};
   sockaddr_in v4{};
   const bool is_v6 = address.contains(':');
@@ -26,8 +27,11 @@ kube::Result<HeldPort> HeldPort::Hold(const std::string& address, std::uint16_t 
   const int on = 1;
   setsockopt(held.fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (bind(held.fd_, where, size) != 0 || getsockname(held.fd_, where, &size) != 0) {
-    return kube::Terminal("cannot listen on " + address + ":" + std::to_string(port) + ": " +
-                          std::strerror(errno));
+    std::string why =
+        "cannot listen on " + address + ":" + std::to_string(port) + ": " + std::strerror(errno);
+    if (errno == EADDRINUSE && !flag.empty())
+      why += "; end the process that listens there, or choose another port by " + flag;
+    return kube::Terminal(std::move(why));
   }
   held.port_ = ntohs(is_v6 ? v6.sin6_port : v4.sin_port);
   return held;

@@ -12,8 +12,10 @@ namespace berth::server {
 // Several holds of one port may stand beside each other and beside that listener.
 class HeldPort {
  public:
-  // Port 0 is any free one. The error says why the port cannot be had.
-  static kube::Result<HeldPort> Hold(const std::string& address, std::uint16_t port);
+  // Port 0 is any free one. The error says why the port cannot be had, and names the option that
+  // sets it, "" for none.
+  static kube::Result<HeldPort> Hold(const std::string& address, std::uint16_t port,
+                                     const std::string& flag);
   ~HeldPort();
   HeldPort(HeldPort&& other) noexcept : fd_(std::exchange(other.fd_, -1)), port_(other.port_) {}
   HeldPort& operator=(HeldPort&& other) noexcept {

@@ -95,7 +95,7 @@ HttpServer::HttpServer(Settings settings)
 
 kube::Result<void> HttpServer::Prepare() {
   for (Listener& listener : listeners_) {
-    auto held = HeldPort::Hold(settings_.bind_address, listener.port);
+    auto held = HeldPort::Hold(settings_.bind_address, listener.port, listener.port_flag);
     if (!held) return std::unexpected(held.error());
     // Both would open, and take each other's connections.
     const auto is_same = [&](const Listener& other) {

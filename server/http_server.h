@@ -24,7 +24,8 @@ struct Listener {
   enum class Tls { kNone, kServer, kClientCertificates, kNeedsClientCertificates };
 
   std::string name;
-  std::uint16_t port = 0;  // 0: any free one, set by Prepare()
+  std::uint16_t port = 0;      // 0: any free one, set by Prepare()
+  std::string port_flag = {};  // the option that sets it, for messages
   Tls tls = Tls::kNone;
   std::filesystem::path client_ca;  // with kNeedsClientCertificates only
   bool sheds = true;                // counts against max_in_flight and is answered 429 beyond it

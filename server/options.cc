@@ -6,6 +6,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <iostream>
+#include <limits>
 #include <optional>
 
 namespace berth::server {
@@ -55,15 +58,40 @@ CLI::Option* AddMilliseconds(CLI::App& app, const char* flag, std::chrono::milli
       ->default_str(std::to_string(value.count()) + "ms");
 }
 
+// The text as a number of the range.
+std::optional<int> NumberIn(std::string_view text, int least, int most) {
+  int number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (read.ec != std::errc() || read.ptr != text.data() + text.size()) return std::nullopt;
+  return number < least || number > most ? std::nullopt : std::optional(number);
+}
+
+// A check that refuses with words of its own; "" is good.
+CLI::Validator Check(std::function<std::string(const std::string&)> why) {
+  return {[why = std::move(why)](std::string& text) { return why(text); }, ""};
+}
+
+CLI::Option* AddPort(CLI::App& app, const char* flag, std::uint16_t& port, const char* help) {
+  return app.add_option(flag, port, help)->check(Check([](const std::string& text) {
+    return NumberIn(text, 0, 65'535) ? "" : text + " is not a port; give a number from 0 to 65535";
+  }));
+}
+
+CLI::Option* AddBindAddress(CLI::App& app, std::string& address, const char* help) {
+  return app.add_option("--bind-address", address, help)->check(Check([](const std::string& text) {
+    const bool known = text == "::" || text == "::1" || CLI::ValidIPV4(text).empty();
+    return known ? "" : text + " cannot be listened on; give an IPv4 address, :: or ::1";
+  }));
+}
+
 // "AllocateEipAddress=120": how often in a minute, 1 at least.
 std::optional<std::pair<std::string, int>> ReadLimit(const std::string& text) {
   const auto equals = text.find('=');
   if (equals == std::string::npos || equals == 0) return std::nullopt;
-  int count = 0;
-  const char* const end = text.data() + text.size();
-  const auto read = std::from_chars(text.data() + equals + 1, end, count);
-  if (read.ec != std::errc() || read.ptr != end || count < 1) return std::nullopt;
-  return std::pair(text.substr(0, equals), count);
+  const auto count =
+      NumberIn(std::string_view(text).substr(equals + 1), 1, std::numeric_limits<int>::max());
+  if (!count) return std::nullopt;
+  return std::pair(text.substr(0, equals), *count);
 }
 
 CLI::Option* AddLimitsOfActions(CLI::App& app, const char* flag, std::map<std::string, int>& limits,
@@ -72,8 +100,9 @@ CLI::Option* AddLimitsOfActions(CLI::App& app, const char* flag, std::map<std::s
     for (const std::string& text : given) {
       auto limit = ReadLimit(text);
       if (!limit) {
-        throw CLI::ValidationError(flag,
-                                   text + " is not ACTION=CALLS, as in DescribeEipAddresses=600");
+        throw CLI::ValidationError(
+            flag,
+            text + " is not ACTION=CALLS, as in DescribeEipAddresses=600, with 1 call or more");
       }
       limits.insert_or_assign(std::move(limit->first), limit->second);
     }
@@ -85,16 +114,14 @@ CLI::Option* AddLimitsOfActions(CLI::App& app, const char* flag, std::map<std::s
 
 void AddListeners(CLI::App& app, Options& options) {
   const std::string group = "Listeners";
-  app.add_option("--bind-address", options.bind_address, "Address of all listeners")
-      ->check(CLI::ValidIPV4 | CLI::IsMember({"::", "::1"}))
+  AddBindAddress(app, options.bind_address, "Address of all listeners")->group(group);
+  AddPort(app, "--webhook-port", options.webhook_port,
+          "HTTPS: admission webhooks (0: any free port)")
       ->group(group);
-  app.add_option("--webhook-port", options.webhook_port,
-                 "HTTPS: admission webhooks (0: any free port)")
+  AddPort(app, "--api-port", options.api_port, "HTTPS: the aggregated API")->group(group);
+  AddPort(app, "--metrics-port", options.metrics_port, "HTTP: Prometheus metrics at /metrics")
       ->group(group);
-  app.add_option("--api-port", options.api_port, "HTTPS: the aggregated API")->group(group);
-  app.add_option("--metrics-port", options.metrics_port, "HTTP: Prometheus metrics at /metrics")
-      ->group(group);
-  app.add_option("--health-port", options.health_port, "HTTP: /livez, /readyz, /healthz")
+  AddPort(app, "--health-port", options.health_port, "HTTP: /livez, /readyz, /healthz")
       ->group(group);
 }
 
@@ -206,7 +233,8 @@ void AddAliyun(CLI::App& app, AliyunOptions& options) {
 template <typename AnyOptions>
 void AddProcess(CLI::App& app, AnyOptions& options) {
   app.add_option("--state-dir", options.state_dir,
-                 "Directory for files of this process, private to it");
+                 "Directory for files of this process, private to it")
+      ->check(Check([](const std::string& dir) { return dir.empty() ? "give a directory" : ""; }));
   app.add_option("--log-format", options.log_format,
                  "Form of the log lines on standard error: json or text")
       ->check(CLI::IsMember({"json", "text"}));
@@ -249,7 +277,7 @@ std::filesystem::path OwnStateDir(const std::string& name) {
 
 void AddDemo(CLI::App& app, DemoOptions& options) {
   options.state_dir = OwnStateDir("berth-demo");
-  app.add_option("--port", options.port, "HTTPS: the API server in memory (0: any free port)");
+  AddPort(app, "--port", options.port, "HTTPS: the API server in memory (0: any free port)");
   app.add_flag("--no-eips", options.no_eips,
                "Leave EIPs to another server, which has a cloud for them");
   AddProcess(app, options);
@@ -258,9 +286,8 @@ void AddDemo(CLI::App& app, DemoOptions& options) {
 
 void AddSimulateCloud(CLI::App& app, SimulateCloudOptions& options) {
   options.state_dir = OwnStateDir("berth-cloud");
-  app.add_option("--bind-address", options.bind_address, "Address to listen on")
-      ->check(CLI::ValidIPV4 | CLI::IsMember({"::", "::1"}));
-  app.add_option("--port", options.port, "HTTPS: the cloud's API (0: any free port)");
+  AddBindAddress(app, options.bind_address, "Address to listen on");
+  AddPort(app, "--port", options.port, "HTTPS: the cloud's API (0: any free port)");
   app.add_option("--tls-names", options.tls_names, "DNS names and addresses of its certificate")
       ->delimiter(',');
   app.add_option("--region", options.region, "Its one region");
@@ -304,12 +331,49 @@ void ReadConfigFile(const std::string& file, Options& options) {
   app.parse_from_stream(in);
 }
 
+// CLI11 passes over a variable whose value a check refuses. `add` adds the command's options: as a
+// flag the value is refused with the reason.
+void RefuseWrongVariables(const CLI::App& command, const std::function<void(CLI::App&)>& add) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string& variable = option->get_envname();
+    const char* value = variable.empty() ? nullptr : std::getenv(variable.c_str());
+    if (value == nullptr || *value == '\0' || option->count() > 0) continue;
+    CLI::App app;
+    add(app);
+    try {
+      app.parse(std::vector<std::string>{option->get_name() + "=" + value});
+    } catch (const CLI::ParseError& error) {
+      throw CLI::ValidationError(variable, error.what());
+    }
+  }
+}
+
+void CheckTogether(const Options& options) {
+  const auto text = [](std::chrono::seconds time) { return std::to_string(time.count()) + "s"; };
+  if (options.shutdown_delay > options.grace_period) {
+    throw CLI::ValidationError("--shutdown-delay",
+                               text(options.shutdown_delay) + " is longer than --grace-period, " +
+                                   text(options.grace_period) + ", which it is a part of");
+  }
+}
+
+// A first word that is no command, which CLI11 would say nothing of.
+bool RefusesCommand(const CLI::App& app, std::string_view word) {
+  if (word.empty() || word.starts_with('-') || app.get_subcommand_no_throw(std::string(word)))
+    return false;
+  std::cerr << "There is no command \"" << word
+            << "\"; the commands are serve, demo, simulate-cloud and version.\n"
+               "Run berth --help for more information.\n";
+  return true;
+}
+
 }  // namespace
 
 std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   CommandLine line;
   CLI::App app("Berth: cloud network resources for Kubernetes, in one server.", "berth");
   app.require_subcommand(1);
+  app.set_version_flag("--version", "berth " BERTH_VERSION, "Print the version");
   app.formatter(std::make_shared<Help>());
   app.get_formatter()->column_width(72);
   CLI::App* serve = app.add_subcommand(
@@ -319,7 +383,13 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   CLI::App* simulate_cloud = app.add_subcommand(
       "simulate-cloud", "Run a simulated Alibaba Cloud: to try EIPs without an account");
   app.add_subcommand("version", "Print the version");
-  const bool serves = argc > 1 && std::string_view(argv[1]) == "serve";
+  const std::string_view word = argc > 1 ? argv[1] : "";
+  const bool serves = word == "serve";
+  if (word == "help") {
+    std::cout << app.help();
+    return std::unexpected(0);
+  }
+  if (RefusesCommand(app, word)) return std::unexpected(2);
   try {
     if (const auto file = serves ? ConfigFile(argc, argv) : std::nullopt)
       ReadConfigFile(*file, line.options);
@@ -327,6 +397,17 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
     AddDemo(*demo, line.demo);
     AddSimulateCloud(*simulate_cloud, line.simulate_cloud);
     app.parse(argc, argv);
+    CommandLine unused;
+    if (serves) {
+      RefuseWrongVariables(*serve, [&](CLI::App& probe) { AddServe(probe, unused.options); });
+      CheckTogether(line.options);
+    } else if (app.got_subcommand(demo)) {
+      RefuseWrongVariables(*demo, [&](CLI::App& probe) { AddDemo(probe, unused.demo); });
+    } else if (app.got_subcommand(simulate_cloud)) {
+      RefuseWrongVariables(*simulate_cloud, [&](CLI::App& probe) {
+        AddSimulateCloud(probe, unused.simulate_cloud);
+      });
+    }
   } catch (const CLI::ParseError& error) {
     const int status = app.exit(error);
     return std::unexpected(status == 0 ? 0 : 2);

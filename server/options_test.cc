@@ -1,5 +1,6 @@
 #include "server/options.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,6 +15,15 @@ std::expected<CommandLine, int> Parse(std::vector<std::string> arguments) {
   std::vector<char*> argv;
   for (auto& argument : arguments) argv.push_back(argument.data());
   return ParseCommandLine(static_cast<int>(argv.size()), argv.data());
+}
+
+// What is said of arguments that are refused.
+std::string Refusal(std::vector<std::string> arguments) {
+  testing::internal::CaptureStderr();
+  const auto line = Parse(std::move(arguments));
+  std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_FALSE(line);
+  return said;
 }
 
 class ConfigFile {
@@ -121,6 +131,50 @@ TEST(Options, WhatIsWrongIsRefused) {
     EXPECT_EQ(line.error(), 2);
   }
   EXPECT_EQ(Parse({"--help"}).error(), 0);
+}
+
+TEST(Options, AWrongValueInTheEnvironmentIsRefusedAsTheFlagIs) {
+  for (const auto& [variable, value] : std::vector<std::pair<const char*, const char*>>{
+           {"BERTH_TLS_MIN_VERSION", "TLS1.3"},
+           {"BERTH_LOG_LEVEL", "loud"},
+           {"BERTH_IO_THREADS", "0"},
+           {"BERTH_REQUEST_TIMEOUT", "5x"},
+           {"BERTH_BIND_ADDRESS", "hello"},
+           {"BERTH_WEBHOOK_PORT", "99999"},
+           {"BERTH_ALIYUN_LIMIT", "AllocateEipAddress=0"}}) {
+    const Environment wrong(variable, value);
+    EXPECT_THAT(Refusal({"serve"}),
+                testing::AnyOf(testing::HasSubstr(variable), testing::HasSubstr("--aliyun-limit")));
+    EXPECT_TRUE(Parse({"version"})) << variable;
+  }
+  const Environment level("BERTH_LOG_LEVEL", "loud");
+  EXPECT_FALSE(Parse({"demo"}));
+  EXPECT_FALSE(Parse({"simulate-cloud"}));
+  EXPECT_TRUE(Parse({"serve", "--log-level", "info"})) << "the flag goes before it";
+}
+
+TEST(Options, AnEmptyVariableIsNone) {
+  const Environment empty("BERTH_LOG_LEVEL", "");
+  EXPECT_TRUE(Parse({"serve"}));
+}
+
+TEST(Options, RefusalsSayWhatToGive) {
+  const auto said = [](std::vector<std::string> arguments) {
+    return Refusal(std::move(arguments));
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(said({"foo"}), HasSubstr("no command \"foo\"; the commands are serve, demo"));
+  EXPECT_THAT(said({"demo", "--port", "99999"}), HasSubstr("from 0 to 65535"));
+  EXPECT_THAT(said({"serve", "--bind-address", "hello"}), HasSubstr("give an IPv4 address"));
+  EXPECT_THAT(said({"serve", "--state-dir", ""}), HasSubstr("--state-dir: give a directory"));
+  EXPECT_THAT(said({"serve", "--aliyun-limit", "TagResources=0"}), HasSubstr("1 call or more"));
+  EXPECT_THAT(said({"serve", "--shutdown-delay", "5s", "--grace-period", "1s"}),
+              HasSubstr("--shutdown-delay: 5s is longer than --grace-period, 1s"));
+}
+
+TEST(Options, HelpAndVersionAreWordsToo) {
+  EXPECT_EQ(Parse({"--version"}).error(), 0);
+  EXPECT_EQ(Parse({"help"}).error(), 0);
 }
 
 }  // namespace

@@ -34,6 +34,7 @@
 #include "reconcile/ipam/system.h"
 #include "server/aliyun_account.h"
 #include "server/demo.h"
+#include "server/directory_lock.h"
 #include "server/housekeeping.h"
 #include "server/http_server.h"
 #include "server/process.h"
@@ -137,6 +138,7 @@ class Server {
 
   const Options& options_;
   Demo* const demo_;
+  std::optional<DirectoryLock> lock_;  // the demo has its own
   TlsFiles tls_files_;
   prometheus::Registry registry_;
   health::Health health_;
@@ -281,6 +283,11 @@ kube::Result<void> Server::Prepare() {
     return kube::Terminal("cannot make --state-dir " + options_.state_dir.string() + ": " +
                           error.message());
   std::filesystem::permissions(options_.state_dir, std::filesystem::perms::owner_all, error);
+  if (!demo_) {
+    auto lock = DirectoryLock::Take(options_.state_dir);
+    if (!lock) return std::unexpected(lock.error());
+    lock_ = std::move(*lock);
+  }
 
   serving_->Set(true);
   if (auto done = Connect(); !done) return done;
@@ -337,6 +344,7 @@ void Server::AddListeners() {
   const bool open = options_.webhook_client_ca_file.empty();
   http_->Add({.name = "webhook",
               .port = options_.webhook_port,
+              .port_flag = "--webhook-port",
               .tls = open ? Tls::kServer : Tls::kNeedsClientCertificates,
               .client_ca = tls_files_.webhook_client_ca(),
               .handler = [this](const auto& request, auto callback) {
@@ -344,18 +352,21 @@ void Server::AddListeners() {
               }});
   http_->Add({.name = "api",
               .port = options_.api_port,
+              .port_flag = "--api-port",
               .tls = Tls::kClientCertificates,
               .handler = [this](const auto& request, auto callback) {
                 api_->Serve(request, std::move(callback));
               }});
   http_->Add({.name = "metrics",
               .port = options_.metrics_port,
+              .port_flag = "--metrics-port",
               .sheds = false,
               .handler = [this](const auto& request, auto callback) {
                 metrics::Serve(registry_, request, std::move(callback));
               }});
   http_->Add({.name = "health",
               .port = options_.health_port,
+              .port_flag = "--health-port",
               .sheds = false,
               .handler = [this](const auto& request, auto callback) {
                 health_.Serve(request, std::move(callback));
@@ -425,7 +436,17 @@ void Server::FollowFrontProxy() {
        .on_update = [this](const std::string&, const FrontProxy&,
                            const FrontProxy& now) { TakeFrontProxy(now); },
        // Keep the CA if the ConfigMap is deleted.
-       .on_delete = [](const std::string&, const FrontProxy&) {}});
+       .on_delete =
+           [](const std::string& key, const FrontProxy&) {
+             log::Warn("request-header CA no longer published; the last one stays in force",
+                       {{"configMap", key}});
+           },
+       .on_whole =
+           [this] {
+             if (front_proxy_->holds()) return;
+             log::Warn("request-header CA not found; not ready until the API server publishes it",
+                       {{"configMap", "kube-system/extension-apiserver-authentication"}});
+           }});
   informer.Start();
 }
 

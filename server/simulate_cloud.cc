@@ -7,12 +7,14 @@
 #include <array>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "certs/store.h"
 #include "log/format.h"
 #include "log/log.h"
 #include "server/cloud_front.h"
+#include "server/directory_lock.h"
 #include "server/http_server.h"
 #include "server/private_file.h"
 #include "server/process.h"
@@ -61,6 +63,7 @@ class Simulation {
   void Announce() const;
 
   const SimulateCloudOptions& options_;
+  std::optional<DirectoryLock> lock_;
   TlsFiles tls_files_;
   prometheus::Registry registry_;
   CloudFront front_;
@@ -70,6 +73,9 @@ class Simulation {
 kube::Result<void> Simulation::Prepare() {
   const fs::path& dir = options_.state_dir;
   if (auto made = MakePrivateDirectory(dir); !made) return made;
+  auto lock = DirectoryLock::Take(dir);
+  if (!lock) return std::unexpected(lock.error());
+  lock_ = std::move(*lock);
   if (auto made = MakePrivateDirectory(dir / "empty"); !made) return made;
   auto key = KeepKey(dir / "credentials");
   if (!key) return std::unexpected(key.error());
@@ -87,6 +93,7 @@ kube::Result<void> Simulation::Prepare() {
                                                             .registry = registry_});
   http_->Add({.name = "cloud",
               .port = options_.port,
+              .port_flag = "--port",
               .tls = Listener::Tls::kServer,
               .handler = [this](const auto& request, auto callback) {
                 front_.Serve(request, std::move(callback));
