@@ -97,14 +97,16 @@ Status About(int code, std::string reason, std::string_view group, std::string_v
   return status;
 }
 
-// The causes in one line: alone, or several in brackets without repetition.
-std::string InOneLine(const std::vector<StatusCause>& causes) {
+// The causes in one line: alone, or several in brackets without repetition. O(causes²): they are
+// at most kMaxCauses.
+std::string InOneLine(const std::vector<StatusCause>& causes, std::size_t more) {
   std::vector<std::string> lines;
   for (const auto& cause : causes) {
     std::string line =
         cause.field.empty() ? cause.message : Format("{}: {}", cause.field, cause.message);
     if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
   }
+  if (more > 0) lines.push_back(Format("and {} more", more));
   if (lines.size() == 1) return lines.front();
   std::string out = "[";
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -175,10 +177,14 @@ Status Conflict(std::string_view group, std::string_view plural, std::string_vie
 }
 
 Status Invalid(std::string_view kind, std::string_view group, std::string_view name,
-               std::vector<StatusCause> causes) {
+               std::vector<StatusCause> causes, std::size_t more) {
+  if (causes.size() > kMaxCauses) {
+    more += causes.size() - kMaxCauses;
+    causes.resize(kMaxCauses);
+  }
   Status status = About(422, "Invalid", group, kind, name,
                         Format("{} {} is invalid", Qualified(kind, group), Quoted(name)));
-  if (!causes.empty()) status.message += ": " + InOneLine(causes);
+  if (!causes.empty()) status.message += ": " + InOneLine(causes, more);
   status.details.causes = std::move(causes);
   return status;
 }

@@ -17,6 +17,9 @@ struct StatusCause {
   std::string field;    // "spec.cidr"
 };
 
+// Causes that one Status tells. kube-apiserver tells all.
+inline constexpr std::size_t kMaxCauses = 64;
+
 // What the API calls StatusDetails. `kind` is the plural resource name except in Invalid, as in
 // kube-apiserver.
 struct StatusDetails {
@@ -50,8 +53,10 @@ Status NotFound(std::string_view group, std::string_view plural, std::string_vie
 Status AlreadyExists(std::string_view group, std::string_view plural, std::string_view name);
 Status Conflict(std::string_view group, std::string_view plural, std::string_view name,
                 std::string_view why);
+// Keeps kMaxCauses causes; the message says how many more there are, and `more` counts causes that
+// the caller has left out.
 Status Invalid(std::string_view kind, std::string_view group, std::string_view name,
-               std::vector<StatusCause> causes);
+               std::vector<StatusCause> causes, std::size_t more = 0);
 Status MethodNotAllowed(std::string_view group, std::string_view plural, std::string_view verb);
 Status NotAcceptable(std::string_view accepted_types);
 Status UnsupportedMediaType(std::string_view accepted_types);

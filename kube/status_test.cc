@@ -47,6 +47,15 @@ TEST(StatusTest, InvalidNamesEachFieldOnce) {
   EXPECT_EQ(Invalid("SubnetPool", "", "x", {}).message, R"(SubnetPool "x" is invalid)");
 }
 
+TEST(StatusTest, InvalidTellsAFixedNumberOfCausesAndHowManyMoreThereAre) {
+  std::vector<StatusCause> causes;
+  for (int i = 0; i < 100'000; ++i)
+    causes.push_back({"FieldValueInvalid", "Invalid value", "spec.x" + std::to_string(i)});
+  const Status status = Invalid("SubnetPool", "", "x", std::move(causes), 3);
+  EXPECT_THAT(status.details.causes, SizeIs(kMaxCauses));
+  EXPECT_THAT(status.message, HasSubstr("spec.x63: Invalid value, and 99939 more]"));
+}
+
 TEST(StatusTest, SuccessHasNoCode) {
   EXPECT_EQ(
       ToJson(Success({.name = "x", .group = "live.berth.dev", .kind = "workqueues", .uid = "u-1"})),

@@ -118,9 +118,24 @@ Webhooks::Handler ValidateDeletion(ipam::Desk& desk, const kube::Resource& resou
   };
 }
 
+bool IsGiven(kube::JsonView member) { return member.exists() && !member.is_null(); }
+
+// Whether the members that decide about a claim's block were understood. A default in place of one
+// that was not would hide it from the schema, which refuses it.
+bool IsUnderstood(const ipam::Claim& claim, kube::JsonView spec) {
+  const auto is_text = [&](const std::string& read, std::string_view key) {
+    if (!read.empty()) return true;
+    const kube::JsonView member = spec[key];
+    return !IsGiven(member) || member.is_string();
+  };
+  return (claim.block_size || !IsGiven(spec["blockSize"])) && is_text(claim.pool, "poolRef") &&
+         is_text(claim.cluster, "clusterID") && is_text(claim.requested, "requestedCIDR");
+}
+
 void DefaultPool(const Request& request, async::Executor&, Webhooks::Reply reply) {
   Response response;
-  if (const auto pool = ipam::Pool::From(request.object); pool && !pool->default_block) {
+  const auto pool = ipam::Pool::From(request.object);
+  if (pool && !pool->default_block && !IsGiven(request.object["spec"]["defaultBlockSize"])) {
     if (const auto size = ipam::DefaultBlockSize(*pool))
       response.Add("/spec/defaultBlockSize", *size);
   }
@@ -165,6 +180,11 @@ Webhooks::Handler PrepareClaim(ipam::Desk& desk) {
     const kube::JsonView annotations = request.object["metadata"]["annotations"];
     const bool has_annotations = annotations.is_object();
     const bool has_stamp = annotations[ipam::kStampAnnotation].exists();
+    if (!IsUnderstood(*read, request.object["spec"])) {
+      Response response;
+      PutStamp(response, std::nullopt, has_annotations, has_stamp);
+      return reply(std::move(response));
+    }
     read->stamp.clear();
     desk.AskWithDeadline(
         home,

@@ -278,6 +278,22 @@ TEST_F(IpamAtADistance, WhoWasGivenUpGetsNoBlock) {
   EXPECT_EQ(cluster_.system->space().Find("default/pool")->space->Count(ipam::Use::kReserved), 0);
 }
 
+TEST_F(IpamAtADistance, AClaimWithAMemberOfAnotherTypeIsLeftToTheSchemaAndGetsNoBlock) {
+  ASSERT_EQ(cluster_.Create("subnetpools", "pool", R"({"cidr":"10.0.0.0/16"})").code, 201);
+  for (const char* member : {R"("blockSize":"/20")", R"("blockSize":200)", R"("blockSize":[])",
+                             R"("requestedCIDR":5)", R"("requestedCIDR":{})"}) {
+    answers_.clear();
+    Ask("/mutate/plexaubnet.io/subnetclaims", "SubnetClaim", "subnetclaims",
+        R"({"poolRef":"pool","clusterID":"c",)" + std::string(member) + "}");
+    cluster_.executor.RunUntilIdle();
+    home_.RunUntilIdle();
+    ASSERT_EQ(answers_.size(), 1);
+    EXPECT_TRUE(answers_[0]["allowed"].as<bool>()) << member;
+    EXPECT_FALSE(answers_[0].contains("patch")) << member;
+  }
+  EXPECT_EQ(cluster_.system->space().Find("default/pool")->space->Count(ipam::Use::kReserved), 0);
+}
+
 TEST_F(IpamAtADistance, AnAnswerThatComesTogetherWithTheDeadlineIsOne) {
   AskAboutAPool();
   home_.RunUntilIdle();

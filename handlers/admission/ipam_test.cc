@@ -239,6 +239,26 @@ TEST_F(IpamAlone, DefaultsNothingThatIsGivenOrUnknowable) {
   EXPECT_EQ(PatchOnCreate({}), Json::null());
 }
 
+TEST_F(IpamAlone, ABlockSizeOfAnotherTypeIsLeftToTheSchema) {
+  Json pool = Pool{"10.0.0.0/8"}.ToJson();
+  for (const char* size : {R"("/20")", R"("")", "20.5", "200", "-1", "[]", "{}", "false"}) {
+    pool["spec"]["defaultBlockSize"] = Json::parse(size);
+    EXPECT_FALSE(Verdict(kMutate, Review("CREATE", pool, Json::null())).contains("patch")) << size;
+  }
+  pool["spec"]["defaultBlockSize"] = Json::null();
+  EXPECT_TRUE(Verdict(kMutate, Review("CREATE", pool, Json::null())).contains("patch"));
+}
+
+TEST_F(IpamAlone, AHundredThousandBadExclusionsHaveAShortAnswer) {
+  Json pool = Pool{"10.0.0.0/8"}.ToJson();
+  Json ranges = Json::Array();
+  for (int i = 0; i < 100'000; ++i) ranges.push_back("");
+  pool["spec"]["excludedRanges"] = ranges;
+  const Json answer = Verdict(kValidate, Review("CREATE", pool, Json::null()));
+  EXPECT_FALSE(answer["allowed"].as<bool>());
+  EXPECT_LT(answer.to_string().size(), 4096);
+}
+
 TEST_F(IpamAlone, DefaultingIsIdempotent) {
   Pool pool{"10.0.0.0/8"};
   pool.block = PatchOnCreate(pool)[0]["value"].as<int>();

@@ -13,8 +13,8 @@ Response ResponseOf(runtime::Verdict verdict, const kube::Resource& resource,
   if (verdict.refusal) {
     response = Response::Deny(std::move(*verdict.refusal));
   } else if (!verdict.causes.empty()) {
-    response = Response::Deny(
-        kube::Invalid(resource.kind, resource.group, name, std::move(verdict.causes)));
+    response = Response::Deny(kube::Invalid(resource.kind, resource.group, name,
+                                            std::move(verdict.causes), verdict.more));
   }
   for (const std::string& warning : verdict.warnings) response.Warn(warning);
   return response;

@@ -10,7 +10,9 @@
 namespace berth::admission {
 namespace {
 
-constexpr std::size_t kMaxWarning = 120;
+// The bounds of kube-apiserver: warnings of more than 4,096 characters together are cut to 256
+// characters each.
+constexpr std::size_t kMaxWarning = 256;
 constexpr std::size_t kMaxWarnings = 4096;
 constexpr std::size_t kMaxUid = 128;
 
@@ -46,10 +48,9 @@ void Shorten(std::string& text, std::size_t most) {
 
 // However large the object, its refusal is not.
 void Shorten(kube::Status& status) {
-  constexpr std::size_t kMessage = 8192, kCauses = 64, kCause = 1024, kName = 256;
+  constexpr std::size_t kMessage = 8192, kCause = 1024, kName = 256;
   Shorten(status.message, kMessage);
   Shorten(status.details.name, kName);
-  if (status.details.causes.size() > kCauses) status.details.causes.resize(kCauses);
   for (kube::StatusCause& cause : status.details.causes) {
     Shorten(cause.message, kCause);
     Shorten(cause.field, kName);
@@ -137,15 +138,11 @@ void Response::Patch(std::string_view operation, std::string_view path, const Js
 }
 
 Response& Response::Warn(std::string_view text) {
-  std::string_view cut = text.substr(0, kMaxWarning);
-  // Never end inside a UTF-8 sequence.
-  if (cut.size() < text.size()) {
-    while (!cut.empty() && (static_cast<unsigned char>(text[cut.size()]) & 0xc0) == 0x80)
-      cut.remove_suffix(1);
-  }
-  if (warning_bytes_ + cut.size() > kMaxWarnings) return *this;
-  warning_bytes_ += cut.size();
-  warnings_.emplace_back(cut);
+  const std::size_t room = kMaxWarnings - warning_bytes_;
+  if (text.size() > room) text = log::Prefix(text, kMaxWarning);
+  if (text.size() > room) return *this;
+  warning_bytes_ += text.size();
+  warnings_.emplace_back(text);
   return *this;
 }
 

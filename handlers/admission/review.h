@@ -49,8 +49,7 @@ class Response {
   Response& Replace(const std::string& path, Json value);
   Response& Remove(const std::string& path);
 
-  // Shown to the user by kubectl. Cut at 120 bytes; what exceeds 4,096 in all is dropped, as the
-  // API server would.
+  // Shown to the user by kubectl. What exceeds 4,096 bytes in all is cut to 256, or dropped.
   Response& Warn(std::string_view text);
   Response& Audit(std::string key, std::string value);
 

@@ -214,35 +214,33 @@ std::vector<std::string> Warnings(const Response& response) {
                                      : std::vector<std::string>{};
 }
 
-TEST(Response, CutsAWarningAt120Bytes) {
+TEST(Response, AWarningIsWholeWhereAllHaveRoom) {
   Response response;
-  response.Warn(std::string(120, 'a')).Warn(std::string(121, 'b')).Warn("\"c\"\n");
+  response.Warn(std::string(1000, 'a')).Warn(std::string(3000, 'b')).Warn("\"c\"\n");
   EXPECT_THAT(Warnings(response),
-              testing::ElementsAre(std::string(120, 'a'), std::string(120, 'b'), "\"c\"\n"));
+              testing::ElementsAre(std::string(1000, 'a'), std::string(3000, 'b'), "\"c\"\n"));
 }
 
-TEST(Response, NeverCutsInsideACharacter) {
+TEST(Response, AWarningWithoutRoomIsCutTo256BytesButNotInsideACharacter) {
   for (const std::string character : {"é", "€", "𝄞"}) {
-    for (std::size_t lead = 110; lead <= 120; ++lead) {
+    for (std::size_t lead = 246; lead <= 256; ++lead) {
       std::string text(lead, 'a');
-      for (int i = 0; i < 5; ++i) text += character;
+      for (int i = 0; i < 100; ++i) text += character;
       Response response;
-      response.Warn(text);
-      const std::size_t whole = (120 - lead) / character.size() * character.size();
-      const std::size_t fits = std::min(lead + whole, text.size());
-      EXPECT_THAT(Warnings(response), testing::ElementsAre(text.substr(0, fits)))
-          << lead << character;
+      response.Warn(std::string(3800, 'x')).Warn(text);
+      const std::size_t whole = (256 - lead) / character.size() * character.size();
+      EXPECT_EQ(Warnings(response).back(), text.substr(0, lead + whole)) << lead << character;
     }
   }
 }
 
 TEST(Response, DropsWarningsBeyond4096Bytes) {
   Response response;
-  for (int i = 0; i < 60; ++i) response.Warn(std::string(120, 'a'));
-  response.Warn(std::string(16, 'b'));  // 34 × 120 = 4080: this one still fits
+  for (int i = 0; i < 60; ++i) response.Warn(std::string(240, 'a'));
+  response.Warn(std::string(16, 'b'));  // 17 × 240 = 4080: this one still fits
   response.Warn("c");
   const auto warnings = Warnings(response);
-  ASSERT_EQ(warnings.size(), 35u);
+  ASSERT_EQ(warnings.size(), 18u);
   EXPECT_EQ(warnings.back(), std::string(16, 'b'));
 }
 

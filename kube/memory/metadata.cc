@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 
 #include "log/format.h"
 
@@ -150,6 +151,8 @@ void ValidateOwners(const Value& metadata, Causes& causes) {
   if (!owners) return;
   const Value* controller = nullptr;
   for (const Value& owner : owners->array_range()) {
+    // No more are told, and one that names all references is long.
+    if (causes.size() >= kMaxCauses) return;
     ValidateOwner(owner, causes);
     const Value* flag = Find(owner, "controller");
     if (!flag || !flag->is_bool() || !flag->as<bool>()) continue;
@@ -178,11 +181,14 @@ void ValidateChange(const Value& metadata, const Value& old, Causes& causes) {
   }
   const Value* finalizers = Find(metadata, "finalizers");
   if (!Find(old, "deletionTimestamp") || !finalizers) return;
+  std::set<std::string_view> known;
+  if (const Value* before = Find(old, "finalizers")) {
+    for (const Value& name : before->array_range()) known.insert(name.as_string_view());
+  }
   std::string added;
   for (const Value& name : finalizers->array_range()) {
-    const Value* known = Find(old, "finalizers");
-    const bool was = known && Contains(*known, name);
-    if (!was) added += (added.empty() ? "" : ", ") + name.to_string();
+    if (!known.contains(name.as_string_view()))
+      added += (added.empty() ? "" : ", ") + name.to_string();
   }
   if (added.empty()) return;
   causes.push_back(ForbiddenValue(

@@ -51,6 +51,30 @@ TEST_F(MemoryServer, KeepsAConfigMap) {
   EXPECT_EQ(Send(Method::kGet, path + "/a").code, 404);
 }
 
+TEST_F(MemoryServer, RefusesAConfigMapOf60000BadKeysInAShortAnswer) {
+  std::string keys;
+  for (int i = 0; i < 60'000; ++i)
+    keys += (i == 0 ? "\"bad key " : ",\"bad key ") + std::to_string(i) + "\":\"x\"";
+  const Response answer = Send(Method::kPost, "/api/v1/namespaces/default/configmaps",
+                               R"({"metadata":{"name":"a"},"data":{)" + keys + "}}");
+  EXPECT_EQ(answer.code, 422);
+  EXPECT_THAT(answer.body, testing::HasSubstr("and 59936 more"));
+  EXPECT_LT(answer.body.size(), 64 * 1024);
+}
+
+TEST_F(MemoryServer, RefusesManyControllersInAShortAnswer) {
+  std::string owners;
+  for (int i = 0; i < 10'000; ++i) {
+    owners +=
+        (i == 0 ? "" : ",") +
+        std::string(R"({"apiVersion":"v1","kind":"ConfigMap","name":"o","controller":true,)") +
+        R"("uid":"u)" + std::to_string(i) + "\"}";
+  }
+  const Response answer = Send(Method::kPost, "/api/v1/namespaces/default/configmaps",
+                               R"({"metadata":{"name":"a","ownerReferences":[)" + owners + "]}}");
+  EXPECT_EQ(answer.code, 422);
+}
+
 TEST_F(MemoryServer, TellsOfAWebhooksWarningsOnceEachAllowedOrNot) {
   const auto add = [&](bool mutating, bool allowed, std::string warnings) {
     server_.AddWebhook({.name = "test",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <set>
 #include <utility>
 
 #include "log/format.h"
@@ -153,11 +154,12 @@ void CheckChoices(Verdict& verdict, const Proposal& proposal) {
   CheckOneOf(verdict, kInstanceCharge, spec.instance_charge_type, kInstanceCharges);
   CheckOneOf(verdict, "spec.pricingCycle", spec.pricing_cycle, kCycles);
   CheckOneOf(verdict, "spec.releaseStrategy", proposal.release, kStrategies);
+  std::set<std::string_view> seen;
   for (std::size_t i = 0; i < spec.protection.size(); ++i) {
     const std::string field = Format("{}[{}]", kProtection, i);
     CheckOneOf(verdict, field, spec.protection[i], kProtections);
     if (spec.protection[i].empty()) verdict.Required(field, "AntiDDoS_Enhanced, or no item at all");
-    if (std::ranges::find(spec.protection, spec.protection[i]) != spec.protection.begin() + i) {
+    if (!seen.insert(spec.protection[i]).second) {
       verdict.Duplicate(field, spec.protection[i], "it is in the list already");
     }
   }

@@ -14,7 +14,11 @@ namespace berth::runtime {
 // What is to be said of an object that somebody wants stored, field by field in the words of the
 // API server's own validation. Of a value 256 bytes are shown.
 struct Verdict {
+  // Causes that are kept: more than an object can have that its schema lets pass.
+  static constexpr std::size_t kMostCauses = 2048;
+
   std::vector<kube::StatusCause> causes;  // of a 422
+  std::size_t more = 0;                   // causes beyond kMostCauses, which are only counted
   std::vector<std::string> warnings;
   std::optional<kube::Status> refusal;  // for another reason than a field's; it is told instead
 
@@ -33,8 +37,12 @@ struct Verdict {
   void Immutable(std::string field, std::optional<int> before, std::optional<int> now);
 
   // What was wrong with the object before as well, and is no other mistake now, becomes a warning:
-  // who changes something else need not mend it first. O(causes²).
+  // who changes something else need not mend it first. With more than kMostCauses nothing becomes a
+  // warning. O(causes log causes).
   void Ratchet(const Verdict& before);
+
+ private:
+  void Add(kube::StatusCause cause);
 };
 
 }  // namespace berth::runtime
