@@ -87,7 +87,8 @@ class ConnectionGuard {
   prometheus::Counter& too_many_;
   MemoryBudget budget_;
   std::vector<std::uint16_t> spared_;
-  // Of all open connections, from accept to end. The threads that count may outlive the guard.
+  // Memory of all open connections, from accept to end. The threads that count may outlive the
+  // guard.
   const std::shared_ptr<MemoryUse> connections_ = std::make_shared<MemoryUse>();
   std::atomic<bool> draining_ = false;
   std::atomic<bool> closed_ = false;

@@ -12,7 +12,7 @@ class MemoryUse {
  public:
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
-  // Holds more, or less: it wraps around. What is held then.
+  // Adds bytes, or takes some away by wrapping around, and returns the new sum.
   std::size_t Add(std::size_t bytes) {
     const std::size_t now = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     if (now > peak_.load(std::memory_order_relaxed)) peak_.store(now, std::memory_order_relaxed);

@@ -17,7 +17,7 @@ std::expected<CommandLine, int> Parse(std::vector<std::string> arguments) {
   return ParseCommandLine(static_cast<int>(argv.size()), argv.data());
 }
 
-// What is said of arguments that are refused.
+// The message for arguments that are refused.
 std::string Refusal(std::vector<std::string> arguments) {
   testing::internal::CaptureStderr();
   const auto line = Parse(std::move(arguments));

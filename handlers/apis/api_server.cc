@@ -13,7 +13,7 @@
 namespace berth::apis {
 namespace {
 
-// A client's word as a message shows it.
+// A name that a client gave, as a message shows it: 256 bytes at most.
 std::string Shown(std::string_view word) {
   constexpr std::size_t kMost = 256;
   std::string shown = log::ToUtf8(word, kMost);

@@ -43,10 +43,10 @@ struct RequestHeaderConfig {
                                    std::vector<std::string> allowed_names);
 };
 
-// Who is asking. The X-Remote-* headers count with a client certificate that the request-header CA
-// of now has signed, that has not expired and has an allowed name. (At the handshake the TLS
-// listener has refused certificates that the CA of then did not sign.) Anybody else needs a bearer
-// token, which the API server reviews. Thread-safe.
+// Authenticates callers. The X-Remote-* headers count with a client certificate that the
+// request-header CA of now has signed, that has not expired and has an allowed name. (At the
+// handshake the TLS listener has refused certificates that the CA of then did not sign.) Anybody
+// else needs a bearer token, which the API server reviews. Thread-safe.
 class Authenticator {
  public:
   using Done = std::function<void(std::expected<User, kube::Status>)>;

@@ -32,7 +32,7 @@ Status Unsupported(Method method, std::string field, std::string_view value,
                    std::move(field)}});
 }
 
-// Of the media types that kube-apiserver answers in, JSON is the one that there is here.
+// Media types that kube-apiserver answers in and the server in memory does not.
 bool IsOnlyMissingHere(std::string_view accept) {
   return accept.contains("application/yaml") ||
          accept.contains("application/vnd.kubernetes.protobuf");

@@ -21,7 +21,7 @@ template <typename T>
 using Outcome = std::expected<T, Status>;
 
 Response Answer(const Status& status);
-// Not JSON.
+// An answer in plain text.
 Response Plain(std::string text, int code = 200);
 
 // What a path says: /api/v1/…, /apis/group/version/….

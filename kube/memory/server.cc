@@ -39,7 +39,7 @@ Response Aggregated(const Value& document) {
   return response;
 }
 
-// Of a resource's path: /api/v1//namespaces.
+// A path such as /api/v1//namespaces names no resource.
 bool HasEmptyPart(std::string_view path) {
   return path.starts_with("/api/") && path.substr(0, path.find('?')).contains("//");
 }
