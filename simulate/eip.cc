@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "cloud/aliyun/api_client.h"
@@ -35,7 +37,15 @@ constexpr std::array<const char*, 6> kPassingCodes = {
     "InvalidTimeStamp.Expired", "IncompleteSignature",      "ReserveIpFail",
     "OrderError.EIP",           "InvalidRegionId.NotFound", "Unheard.Of"};
 // Codes that the table does not have: a fault that goes on for long alternates between them.
-constexpr std::array<const char*, 2> kUnknownCodes = {"InvalidTagValue.Malformed", "Unheard.Of"};
+constexpr std::array<const char*, 2> kUnknownCodes = {"Strange.News", "Unheard.Of"};
+// Codes of every kind that a repetition may be refused with.
+constexpr std::array<const char*, 7> kRefusals = {"COMMODITY.INVALID_COMPONENT",
+                                                  "InvalidParameter",
+                                                  "MissingParameter",
+                                                  "IllegalParam.Isp",
+                                                  "QuotaExceeded.Eip",
+                                                  "ResourceNotFound.PublicIpAddressPool",
+                                                  "Unheard.Of"};
 constexpr std::array<const char*, 7> kActions = {
     "TagResources",      "UnTagResources",    "ModifyEipAddressAttribute",  "AllocateEipAddress",
     "ReleaseEipAddress", "MoveResourceGroup", "AddCommonBandwidthPackageIp"};
@@ -117,15 +127,54 @@ class Eip::Trouble : public simulator::Fates {
       // Who says that something went wrong inside may have done it all the same.
       fate.carried_out = fate.refusal->http_code >= 500 && random.Chance(0.3);
     }
+    if (Calls(request, "DescribeEipAddresses")) fate.empty_list = DrawEmptyList(request);
+    if (fate.empty_list) owner_.empty_list_at_ = world_.scheduler().Now();
+    if (Calls(request, "AllocateEipAddress")) DrawRepetition(request, fate);
     world_.scheduler().After(fate.there, [this] { owner_.Note(world_); });
     return fate;
   }
 
  private:
+  static bool Calls(const http::Request& request, const std::string& action) {
+    return std::ranges::contains(request.headers, http::Header{"x-acs-action", action});
+  }
+
   bool IsStubborn(const http::Request& request) const {
-    return !owner_.stubborn_action_.empty() &&
-           std::ranges::contains(request.headers,
-                                 http::Header{"x-acs-action", owner_.stubborn_action_});
+    return !owner_.stubborn_action_.empty() && Calls(request, owner_.stubborn_action_);
+  }
+
+  // A list that is asked for in general, or of an address whose request is not yet repeated.
+  bool DrawEmptyList(const http::Request& request) {
+    const bool unlisted = std::ranges::any_of(owner_.refused_repetitions_, [&](const auto& entry) {
+      return entry.second > 0 && request.url.contains(entry.first);
+    });
+    if (unlisted || owner_.empty_lists_ == 0) return unlisted;
+    --owner_.empty_lists_;
+    return true;
+  }
+
+  // The answer is lost, and the same request refused when it is repeated.
+  void DrawRepetition(const http::Request& request, simulator::Fate& fate) {
+    static constexpr std::size_t kUidLength = 36;
+    static constexpr std::string_view kToken = "ClientToken=berth-";
+    Dice& random = world_.random();
+    const auto at = request.url.find(kToken);
+    if (at == std::string::npos || owner_.told_watch_) return;
+    const std::string uid = request.url.substr(at + kToken.size(), kUidLength);
+    const auto known = owner_.refused_repetitions_.find(uid);
+    if (known == owner_.refused_repetitions_.end()) {
+      if (fate.refusal || !random.Chance(world_.faults().lost_answer)) return;
+      fate.answered = false;
+      owner_.refused_repetitions_[uid] = 1 + static_cast<int>(random.Below(2));
+      // It may never be repeated, and an address is listed in the end.
+      world_.scheduler().After(60s, [this, uid] { owner_.refused_repetitions_[uid] = 0; });
+    } else if (known->second > 0) {
+      --known->second;
+      fate.refusal = {400, kRefusals[random.Below(kRefusals.size())], "Not like this."};
+      fate.carried_out = false;
+      world_.scheduler().After(random.Between(0s, 20s),
+                               [this, uid] { owner_.FollowAdvice(world_, uid); });
+    }
   }
 
   World& world_;
@@ -305,10 +354,16 @@ void Eip::Move(World& world) {
 
 void Eip::Act(World& world) {
   const auto roll = world.random().Below(100);
-  if (roll < 72) return users_->Act();
-  if (roll < 76) return DropTags(world);
-  if (roll < 79) return Wipe(world);
-  if (roll < 82) return Restore(world);
+  if (roll < 70) return users_->Act();
+  if (roll < 73) return DropTags(world);
+  if (roll < 77) return Wipe(world);
+  if (roll < 81) return Restore(world);
+  if (roll < 83) return CopyStatus(world);
+  if (roll < 86) {
+    world.Trace("{}", "a list will be empty");
+    ++empty_lists_;
+    return;
+  }
   Meddle(world);
 }
 
@@ -340,8 +395,59 @@ void Eip::Tampered(const Json& object, const std::string& action) {
   witness_.Excuse(uid);
 }
 
-// A status goes, as when an object is restored in its place; and perhaps what was written into the
-// spec.
+void Eip::WriteStatus(World& world, const std::string& name, const Json& status) {
+  Json patch;
+  patch["status"] = status;
+  world.Ask({.method = kube::Method::kPatch,
+             .path = ObjectPath(name) + "/status",
+             .body = patch.to_string(),
+             .content_type = kMergePatch});
+}
+
+void Eip::NoteAttempt(const Json& object) {
+  const Json status = Part(object, "status");
+  if (Part(status, "attempt").contains("clientToken")) attempts_[UidOf(object)] = status;
+}
+
+// A user takes another object's status for this one's: as it is, or as it was in the middle of its
+// allocation. Nothing of its own is known any more.
+void Eip::CopyStatus(World& world) {
+  Dice& random = world.random();
+  const auto objects = world.List(kCollection);
+  if (objects.empty()) return;
+  const Json& to = objects[random.Below(objects.size())];
+  const std::string uid = UidOf(to);
+  const Json& from = objects[random.Below(objects.size())];
+  std::string from_uid = UidOf(from);
+  Json status = Part(from, "status");
+  if (random.Chance(0.5) && !attempts_.empty()) {
+    auto attempt = attempts_.begin();
+    std::advance(attempt, random.Below(attempts_.size()));
+    std::tie(from_uid, status) = *attempt;
+    status["allocationID"] = Json::null();
+  }
+  if (from_uid == uid) return;
+  world.Trace("the status of {} is copied to {}", from_uid, NameOf(to));
+  edited_.insert(uid);
+  wiped_.insert(uid);
+  witness_.Excuse(uid);
+  witness_.Orphan(from_uid);  // what both name is kept
+  WriteStatus(world, NameOf(to), status);
+}
+
+// A user who was told to change spec does.
+void Eip::FollowAdvice(World& world, const std::string& uid) {
+  for (const Json& object : world.List(kCollection)) {
+    if (UidOf(object) != uid) continue;
+    world.Ask({.method = kube::Method::kPatch,
+               .path = ObjectPath(NameOf(object)),
+               .body = R"({"spec":{"description":"as advised"}})",
+               .content_type = kMergePatch});
+  }
+}
+
+// A status goes, as when an object or etcd is restored; and perhaps what was written into the spec,
+// and the finalizer.
 void Eip::Wipe(World& world) {
   Dice& random = world.random();
   const auto objects = world.List(kCollection);
@@ -355,10 +461,17 @@ void Eip::Wipe(World& world) {
   // In another account or region its tag is not found either.
   if (!settled || moves_) witness_.Excuse(uid);
   if (random.Chance(0.4)) {
+    const bool strip = random.Chance(0.5);
+    // Without it the object can go unseen.
+    if (strip) witness_.Orphan(uid);
+    front_->SetBypassed(true);
     world.Ask({.method = kube::Method::kPatch,
                .path = ObjectPath(NameOf(object)),
-               .body = R"({"spec":{"allocationID":null,"description":"wiped"}})",
+               .body = Format(R"({{"metadata":{{{}}},)"
+                              R"("spec":{{"allocationID":null,"description":"wiped"}}}})",
+                              strip ? R"("finalizers":null)" : ""),
                .content_type = kMergePatch});
+    front_->SetBypassed(false);
   }
   world.Ask({.method = kube::Method::kPatch,
              .path = ObjectPath(NameOf(object)) + "/status",
@@ -366,7 +479,8 @@ void Eip::Wipe(World& world) {
              .content_type = kMergePatch});
 }
 
-// An object is lost, with nobody asking its finalizer, and made again from a backup of its spec.
+// An object is lost, with nobody asking its finalizer, and made again from a backup of its spec,
+// and perhaps of its status.
 void Eip::Restore(World& world) {
   Dice& random = world.random();
   const auto objects = world.List(kCollection);
@@ -385,7 +499,18 @@ void Eip::Restore(World& world) {
   copy["metadata"] = Json::Object();
   copy["metadata"]["name"] = NameOf(object);
   copy["spec"] = object["spec"];
-  world.Ask({.method = kube::Method::kPost, .path = kCollection, .body = copy.to_string()});
+  const Json made =
+      world.Ask({.method = kube::Method::kPost, .path = kCollection, .body = copy.to_string()})
+          .body;
+  if (!made.contains("spec") || !object.contains("status") || random.Chance(0.5)) return;
+  world.scheduler().After(random.Between(0s, 20s), [this, &world, object, uid = UidOf(made)] {
+    world.Trace("the status of {} is restored", NameOf(object));
+    edited_.insert(uid);
+    // By its spec it has got an address of its own meanwhile, which nothing tells of any more.
+    const std::string id = Text(object["status"], "allocationID");
+    if (id != Text(object["spec"], "allocationID")) witness_.Excuse(uid);
+    WriteStatus(world, NameOf(object), object["status"]);
+  });
 }
 
 void Eip::Note(World& world) {
@@ -413,8 +538,9 @@ void Eip::Meddle(World& world) {
     case 3:
       // An object that has lost its status as well is beyond help, and so is a PrePaid address of
       // which its object was not told.
-      if (eip.instance_charge_type != "PrePaid" && !wiped_.contains(witness_.TagOf(id)))
-        cloud_.vpc().SetTags(id, {});
+      if (eip.instance_charge_type == "PrePaid" || wiped_.contains(witness_.TagOf(id))) return;
+      cloud_.vpc().SetTags(id, {});
+      witness_.Untag(id);
       return;
     case 4:
       eip.deletion_protection = true;
@@ -542,6 +668,7 @@ bool Eip::DeleteAll(World& world) {
 }
 
 std::optional<std::string> Eip::Left(World& world) {
+  Calm();
   DeleteAll(world);
   cloud_.Settle(world.scheduler().WallNow());  // there may be nobody left who asks it anything
   const auto objects = world.List(kCollection);

@@ -23,10 +23,12 @@ namespace berth::simulate {
 // cloud that loses requests and answers, is slow, throttles in storms, has no quota, no money or no
 // key for a while, refuses with codes that pass, and shows an address late; an access key of
 // another account, or another region, for a while; at times one of these faults, or a refusal of
-// one action, goes on for long after the others; users who make, change, import, restore and delete
-// objects, and others who change and delete addresses in the cloud. What must hold: see EipWitness.
-// In the end no address is left that has no object, and every object's is as its spec says, or the
-// object says truly why not.
+// one action, goes on for long after the others; an answer that lists nothing, and a request whose
+// answer is lost and whose repetition is refused; users who make, change, import, restore and
+// delete objects, copy a status to another object and take away all that Berth goes by, and others
+// who change and delete addresses in the cloud. What must hold: see EipWitness. In the end no
+// address is left that has no object, and every object's is as its spec says, or the object says
+// truly why not.
 class Eip : public Scenario {
  public:
   static constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
@@ -61,6 +63,10 @@ class Eip : public Scenario {
   void Tampered(const Json& object, const std::string& action);
   void Wipe(World& world);
   void Restore(World& world);
+  void CopyStatus(World& world);
+  void WriteStatus(World& world, const std::string& name, const Json& status);
+  void FollowAdvice(World& world, const std::string& uid);
+  void NoteAttempt(const Json& object);
   void Meddle(World& world);
   void SomeStorm(World& world);
   void LockOne(World& world, async::Duration length);
@@ -74,8 +80,10 @@ class Eip : public Scenario {
   static bool IsElsewhere(const Json& object);
   bool MayHaveLostAnAddress(const std::string& uid) const;
   void NoteSyncTime(const Json& object);
+  std::optional<std::string> CheckStillReady(const Json& object);
   std::optional<std::string> CheckTold(const Json& object);
   std::optional<std::string> CheckTruth(World& world, const Json& object) const;
+  std::optional<std::string> CheckToken(World& world, const Json& object) const;
   std::optional<std::string> CheckFollowed(World& world);
   static std::optional<std::string> CheckOver(World& world);
   void Note(World& world);
@@ -101,6 +109,11 @@ class Eip : public Scenario {
   int untrusted_ = 0;                 // times in which TLS fails, under way
   std::vector<std::string> passing_;  // codes that every call is refused with, under way
   std::string stubborn_action_;       // every call of it is refused; empty for none
+  int empty_lists_ = 0;               // so many answers to come list no EIP
+  async::TimePoint empty_list_at_{};  // the last one
+  // By uid: so many repetitions of the request whose answer was lost are refused.
+  std::map<std::string, int> refused_repetitions_;
+  std::map<std::string, Json> attempts_;  // uid to a status with an attempt under way
   std::optional<ToldWatch> told_watch_;
   // Whether Berth gets another account's key, or another region, for a while.
   bool moves_ = false;
@@ -110,6 +123,7 @@ class Eip : public Scenario {
   std::vector<Replica*> running_;                 // in the order of their start
   int starts_ = 0;                                // of Berth, in all replicas
   std::map<std::string, std::string> sync_time_;  // uid to status.lastSyncTime, as last seen
+  std::map<std::string, Json> ready_;             // uid to the Ready condition, as last seen
 };
 
 }  // namespace berth::simulate

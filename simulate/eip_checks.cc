@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "log/format.h"
 #include "reconcile/eip/objects.h"
@@ -43,7 +44,10 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
   const auto objects = world.List(kCollection);
   if (auto wrong = See(world, objects)) return wrong;
   if (writer == "user") {
-    for (const Json& object : objects) NoteSyncTime(object);
+    for (const Json& object : objects) {
+      NoteSyncTime(object);
+      ready_[UidOf(object)] = ReadyOf(object);
+    }
     return std::nullopt;
   }
   if (request.path.contains("/leases/")) return std::nullopt;
@@ -54,13 +58,17 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
     const std::string uid = UidOf(object);
     const bool written = request.path.contains("/" + NameOf(object) + "/status");
     if (written) edited_.erase(uid);
+    if (written) NoteAttempt(object);
     if (edited_.contains(uid)) {
       NoteSyncTime(object);
+      ready_[uid] = ReadyOf(object);
       continue;
     }
+    if (auto wrong = CheckStillReady(object)) return wrong;
     if (auto wrong = CheckTold(object)) return wrong;
     if (written) {
       if (auto wrong = CheckTruth(world, object)) return wrong;
+      if (auto wrong = CheckToken(world, object)) return wrong;
     }
     if (!told_watch_) continue;
     if (auto wrong = told_watch_->Saw(object, now)) return wrong;
@@ -70,6 +78,16 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
 
 void Eip::NoteSyncTime(const Json& object) {
   sync_time_[UidOf(object)] = Text(Part(object, "status"), "lastSyncTime");
+}
+
+// Whether an object that was Ready is told not to be because a list did not have its address.
+std::optional<std::string> Eip::CheckStillReady(const Json& object) {
+  const Json ready = ReadyOf(object);
+  const Json before = std::exchange(ready_[UidOf(object)], ready);
+  const bool was_ready = Text(before, "status") == "True" && IsCurrent(object, before);
+  if (!was_ready || Text(ready, "status") == "True" || Deleting(object)) return std::nullopt;
+  if (!Text(ready, "message").contains("is missing from the cloud's list")) return std::nullopt;
+  return Format("{} was Ready: {}", NameOf(object), Text(ready, "message"));
 }
 
 // Whether a status contradicts itself, or says of a fault that passes that the spec is to blame.
@@ -148,6 +166,23 @@ std::optional<std::string> Eip::CheckTruth(World& world, const Json& object) con
   return std::nullopt;
 }
 
+// Whether a user is advised to give up an address that can be found by its tag.
+std::optional<std::string> Eip::CheckToken(World& world, const Json& object) const {
+  const auto since = world.scheduler().Now() - kPass;
+  if (!Text(ReadyOf(object), "message").contains("was used before")) return std::nullopt;
+  if (witness_.IsExcused(UidOf(object)) || empty_list_at_ >= since - grace_) return std::nullopt;
+  for (const cloud::Eip& eip : cloud_.vpc().Eips()) {
+    if (witness_.TagOf(eip.allocation_id) != UidOf(object)) continue;
+    const bool unlisted = history_.HasBeen(eip.allocation_id, since, [](const auto& state) {
+      return !state || !state->visible || state->eip.status == "Releasing";
+    });
+    if (!unlisted)
+      return Format("{} is told to give up {}, which has its tag", NameOf(object),
+                    eip.allocation_id);
+  }
+  return std::nullopt;
+}
+
 // Whether an object is still told to be Ready that users have changed or deleted some time ago.
 std::optional<std::string> Eip::CheckFollowed(World& world) {
   for (const Json& object : world.List(kCollection)) {
@@ -201,6 +236,7 @@ std::optional<std::string> Eip::CheckObject(const Json& object,
   if (witness_.IsExcused(UidOf(object))) return std::nullopt;
   if (IsElsewhere(object)) {
     if (reason == "WrongAccount" || reason == "WrongRegion") return std::nullopt;
+    if (reason == "InvalidConfig" && !CheckBlame(object, all)) return std::nullopt;
     return Format("{} is elsewhere and {}: {}", name, reason, message);
   }
   if (Deleting(object)) return Format("{} is still being deleted: {}", name, message);
@@ -237,11 +273,12 @@ std::optional<std::string> Eip::CheckBlame(const Json& object, const std::vector
   const std::string named = Text(spec, "allocationID");
   const std::string has = Text(status, "allocationID");
   if (!named.empty() && !has.empty() && named != has) return std::nullopt;
+  const std::string& claimed = has.empty() ? named : has;
   for (const Json& other : all) {
-    if (named.empty() || UidOf(other) == UidOf(object)) continue;
-    if (Text(Part(other, "spec"), "allocationID") == named ||
-        Text(Part(other, "status"), "allocationID") == named ||
-        witness_.TagOf(named) == UidOf(other)) {
+    if (claimed.empty() || UidOf(other) == UidOf(object)) continue;
+    if (Text(Part(other, "spec"), "allocationID") == claimed ||
+        Text(Part(other, "status"), "allocationID") == claimed ||
+        witness_.TagOf(claimed) == UidOf(other)) {
       return std::nullopt;
     }
   }

@@ -1,5 +1,7 @@
 #include "simulate/eip_witness.h"
 
+#include <utility>
+
 #include "kube/age.h"
 #include "log/format.h"
 #include "reconcile/eip/objects.h"
@@ -69,6 +71,7 @@ std::optional<std::string> EipWitness::See(const std::vector<Json>& objects, asy
     }
   }
   for (const Json& object : objects) Meet(object, now);
+  if (auto wrong = CheckTags()) return wrong;
   for (auto& [id, claims] : named_) {
     std::erase_if(claims, [&](const auto& claim) { return claim.second.seen != now; });
   }
@@ -88,6 +91,10 @@ void EipWitness::Meet(const Json& object, async::TimePoint now) {
   const std::string uid = UidOf(object);
   const std::string has = Text(Part(object, "status"), "allocationID");
   if (!has.empty() && OwnerOf(has) == uid) knew_.insert(uid);
+  if (!has.empty()) first_tag_.try_emplace({has, uid}, TagOf(has));
+  if (Text(Part(object["metadata"], "annotations"), eip::kOnForeignAnnotation) == "adopt") {
+    adopters_.insert(uid);
+  }
   const std::string named = has.empty() ? Text(Part(object, "spec"), "allocationID") : has;
   if (!named.empty()) namers_[named].insert(uid);
   if (named.empty() || object["metadata"].contains("deletionTimestamp")) return;
@@ -125,9 +132,27 @@ void EipWitness::MeetDeleted(const Json& object) {
   const std::string tag = TagOf(id);
   if (!tag.empty() && tag != uid) {
     stays_.insert(uid);
-  } else {
+  } else if (!WasForeign(id, uid)) {
     given_.insert(id);
   }
+}
+
+bool EipWitness::WasForeign(const std::string& id, const std::string& uid) const {
+  const auto tag = first_tag_.find({id, uid});
+  const bool foreign = tag != first_tag_.end() && !tag->second.empty() && tag->second != uid;
+  return foreign && !adopters_.contains(uid);
+}
+
+std::optional<std::string> EipWitness::CheckTags() {
+  for (const cloud::simulator::VpcProduct* vpc : cloud_.vpcs()) {
+    for (const cloud::Eip& eip : vpc->Eips()) {
+      const std::string tag = TagOf(eip.allocation_id);
+      const std::string before = std::exchange(tag_[eip.allocation_id], tag);
+      if (before.empty() || tag.empty() || tag == before || adopters_.contains(tag)) continue;
+      return Format("{} had the tag of {}, and has that of {} now", eip.allocation_id, before, tag);
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> EipWitness::Read(const LedgerEntry& entry) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "async/executor.h"
@@ -15,8 +16,8 @@
 namespace berth::simulate {
 
 // Sees every state of the EIP objects and every entry of the cloud's ledger, and says what nobody
-// asked for: two addresses for one object, a release of what was to be kept, an address that is
-// left over.
+// asked for: two addresses for one object, a release of what was to be kept or has another object's
+// tag, a tag that names another object and is overwritten, an address that is left over.
 class EipWitness {
  public:
   explicit EipWitness(const cloud::simulator::Cloud& cloud) : cloud_(cloud) {}
@@ -34,6 +35,10 @@ class EipWitness {
   bool IsExcused(const std::string& uid) const { return excused_.contains(uid); }
   // The object is gone, with nobody having been asked what becomes of its address.
   void Orphan(const std::string& uid) { stays_.insert(uid); }
+  // Others took its tags off: it is not another object's any more.
+  void Untag(const std::string& id) {
+    std::erase_if(first_tag_, [&](const auto& entry) { return entry.first.first == id; });
+  }
   // Whether another object has ever named it.
   bool WasNamedByOthers(const std::string& id, const std::string& uid) const;
   // For whom it was allocated; empty when not by the operator.
@@ -45,6 +50,9 @@ class EipWitness {
   // In whatever account and region; none when there is none.
   const cloud::Eip* Find(const std::string& id) const;
   void Meet(const Json& object, async::TimePoint now);
+  std::optional<std::string> CheckTags();
+  // Whether its tag named another object when this one came to have it, which did not ask for it.
+  bool WasForeign(const std::string& id, const std::string& uid) const;
   bool IsNamed(const std::string& id) const;  // by an object that stays
   void MeetDeleted(const Json& object);
   std::optional<std::string> Read(const cloud::simulator::LedgerEntry& entry);
@@ -60,6 +68,9 @@ class EipWitness {
   std::set<std::string> stays_;                  // uids whose address may stay when they go
   std::set<std::string> goes_;                   // uids whose address may go with them
   std::set<std::string> given_;  // addresses that were not allocated for who gave them
+  std::map<std::pair<std::string, std::string>, std::string> first_tag_;  // by address and uid
+  std::map<std::string, std::string> tag_;  // address to the uid that its tag names
+  std::set<std::string> adopters_;          // uids that have asked for an address of another
   struct Claim {
     async::TimePoint since;
     async::TimePoint seen;

@@ -69,7 +69,7 @@ void WebhookFront::Leave(const Process& process) { serving_.erase(process.name()
 
 void WebhookFront::Call(const std::string& path, const std::string& review, const Answer& answer) {
   Dice& random = world_.random();
-  if (world_.writer() != "user") return answer(Verdict(review, true));
+  if (bypassed_ || world_.writer() != "user") return answer(Verdict(review, true));
   auto replica = serving_.begin();
   if (serving_.size() > 1) std::advance(replica, random.Below(serving_.size()));
   if (serving_.empty() || replica->second.first->paused() || random.Chance(kUnreachable)) {

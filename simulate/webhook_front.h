@@ -36,6 +36,9 @@ class WebhookFront {
   void Join(const Process& process, const admission::Webhooks& webhooks);
   void Leave(const Process& process);
 
+  // Whether nobody is asked: the state is put back in etcd, and not written through the API.
+  void SetBypassed(bool bypassed) { bypassed_ = bypassed; }
+
  private:
   using Answer = std::function<void(kube::Result<std::string>)>;
   void Call(const std::string& path, const std::string& review, const Answer& answer);
@@ -43,6 +46,7 @@ class WebhookFront {
   class AtOnce;
 
   World& world_;
+  bool bypassed_ = false;
   std::unique_ptr<AtOnce> home_;
   std::map<std::string, std::pair<const Process*, const admission::Webhooks*>> serving_;
 };

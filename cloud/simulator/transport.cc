@@ -3,7 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "json/json.h"
+
 namespace berth::cloud::simulator {
+namespace {
+
+// The answer of a cloud whose index is behind.
+void EmptyList(http::Response& response) {
+  auto answer = Json::Parse(response.body, 8);
+  if (!answer || !answer->contains("EipAddresses")) return;
+  (*answer)["TotalCount"] = 0;
+  (*answer)["EipAddresses"]["EipAddress"] = Json::Array();
+  response.body = answer->to_string();
+}
+
+}  // namespace
 
 struct Network::Call {
   http::Request request;
@@ -80,6 +94,7 @@ void Network::Arrive(const std::shared_ptr<Call>& call) {
   if (call->state == Call::Caller::kLetGo && !fate.outlives_caller) return;
   http::Response response;
   if (fate.carried_out) response = cloud_.Answer(call->request, executor_.WallNow());
+  if (fate.empty_list) EmptyList(response);
   if (fate.refusal) response = cloud_.Decline(call->request, *fate.refusal);
   const auto back = executor_.Now() + fate.back;
   if (call->state != Call::Caller::kWaits || !fate.answered) return;

@@ -29,7 +29,10 @@ Response PassWithWarnings(const Request& request) {
   const auto now = eip::Object::From(request.object);
   const auto before = eip::Object::From(request.old_object);
   if (!now || !before) return response;
-  if (now->on_lost == before->on_lost && now->on_stuck == before->on_stuck) return response;
+  if (now->on_lost == before->on_lost && now->on_stuck == before->on_stuck &&
+      now->on_foreign == before->on_foreign) {
+    return response;
+  }
   for (const std::string& warning : eip::UnknownAnnotations(*now)) response.Warn(warning);
   return response;
 }
@@ -73,7 +76,11 @@ void FillIn(const Request& request, async::Executor&, Webhooks::Reply reply) {
     before = std::move(*read);
   }
   for (const auto& [member, value] : eip::Defaults(*now, before ? &*before : nullptr)) {
-    response.Add("/spec/" + member, value);
+    // A value of another type is for the schema to refuse.
+    const kube::JsonView given = request.object["spec"][member];
+    if (!given.exists() || given.is_null() || given.is_string()) {
+      response.Add("/spec/" + member, value);
+    }
   }
   reply(std::move(response));
 }

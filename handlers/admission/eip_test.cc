@@ -146,6 +146,17 @@ TEST_F(EipAlone, AMisspeltEscapeIsToldEvenOfAnObjectBeingDeleted) {
       << "told when it was written";
 }
 
+TEST_F(EipAlone, EveryAnnotationThatIsMisspeltIsTold) {
+  for (const char* name : {"on-stuck", "on-lost", "on-foreign"}) {
+    const std::string misspelt =
+        std::string(R"("annotations":{"eip.alibabacloud.com/)") + name + R"(":"adpot"})";
+    for (const Json& answer : {Create({"", misspelt}), Update({""}, {"", misspelt})}) {
+      ASSERT_TRUE(answer.contains("warnings")) << name;
+      EXPECT_THAT(answer["warnings"][0].as_string(), HasSubstr(name));
+    }
+  }
+}
+
 TEST_F(EipAlone, LetsStatusUpdatesPass) {
   Json review = Review("update", Eip{R"("bandwidth":"x")"}.ToJson(), Eip{""}.ToJson());
   review["request"]["subResource"] = "status";
@@ -159,6 +170,16 @@ TEST_F(EipAlone, FillsInHowAnAddressIsPaidFor) {
   EXPECT_EQ(
       PatchOf(Review("create-mutating", Eip{R"("allocationID":"eip-1")"}.ToJson(), Json::null())),
       Json::null());
+}
+
+TEST_F(EipAlone, AValueOfTheWrongTypeIsLeftForTheSchemaToRefuse) {
+  for (const char* wrong : {R"("internetChargeType":5,"instanceChargeType":true)",
+                            R"("internetChargeType":{},"instanceChargeType":["PostPaid"])"}) {
+    EXPECT_EQ(PatchOf(Review("create-mutating", Eip{wrong}.ToJson(), Json::null())), Json::null())
+        << wrong;
+  }
+  const Eip none{R"("internetChargeType":null,"instanceChargeType":null)"};
+  EXPECT_EQ(PatchOf(Review("create-mutating", none.ToJson(), Json::null())).size(), 2u);
 }
 
 TEST_F(EipAlone, DefaultsNothingWithoutASpec) {

@@ -269,9 +269,15 @@ void CheckChange(Verdict& verdict, const Proposal& now, const Proposal& before) 
   CheckIdChange(verdict, now.object, before.object);
   if (!IsSettled(before.object)) return;
   // What spec did not say may be said afterwards, as the cloud tells it.
+  const bool allocating = before.object.ClaimedId().empty();
   const auto keep = [&](const char* field, const std::string& was, const std::string& is,
                         const std::string& told) {
     if (is == was || (was.empty() && is == told)) return;
+    if (allocating) {
+      return verdict.Forbidden(field,
+                               "an address is being allocated with the present value: to change "
+                               "it, delete the object and create it again");
+    }
     verdict.Immutable(field, was.empty() ? told : was, is);
   };
   const Spec& was = before.object.spec;
@@ -374,6 +380,10 @@ std::vector<std::string> UnknownAnnotations(const Object& object) {
         Format("{}: only \"abandon\" and \"unassociate\" mean something, not "
                "\"{}\"",
                kOnStuckAnnotation, object.on_stuck));
+  }
+  if (!object.on_foreign.empty() && object.on_foreign != "adopt") {
+    warnings.push_back(Format("{}: only \"adopt\" has a meaning, not \"{}\"", kOnForeignAnnotation,
+                              object.on_foreign));
   }
   return warnings;
 }

@@ -37,7 +37,7 @@ struct Given {
 };
 
 constexpr const char* kCreated = R"("allocationID":"eip-1","origin":"Created")";
-constexpr const char* kBegun = R"("attempt":{"number":1,"clientToken":"t"})";
+constexpr const char* kBegun = R"("attempt":{"number":1,"clientToken":"berth-web-uid-1"})";
 constexpr const char* kOver = R"("attempt":{"number":1})";
 
 // "field: message" of each cause.
@@ -349,7 +349,9 @@ TEST_P(ChangedEip, IsRefusedOnceThereIsAnAddress) {
   const auto refused = ElementsAre(
       AllOf(StartsWith(std::string(field) + ": Invalid value: "), HasSubstr("is immutable")));
   EXPECT_THAT(Faults(Update({before + rest, kCreated}, {now + rest, kCreated})), refused);
-  EXPECT_THAT(Faults(Update({before + rest, kBegun}, {now + rest, kBegun})), refused);
+  EXPECT_THAT(Faults(Update({before + rest, kBegun}, {now + rest, kBegun})),
+              ElementsAre(AllOf(StartsWith(std::string(field) + ": Forbidden: "),
+                                HasSubstr("delete the object and create it again"))));
   const std::string id = R"(,"allocationID":"eip-1")";
   EXPECT_THAT(Faults(Update({before + rest + id}, {now + rest + id})), refused);
 }

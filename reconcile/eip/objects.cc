@@ -39,13 +39,15 @@ constexpr const char* kPeriod = "period";
 constexpr const char* kAutoPay = "autoPay";
 constexpr std::string_view kTag = "tag:";  // and its key
 
-Attempt AttemptFrom(kube::JsonView status) {
+Attempt AttemptFrom(kube::JsonView status, std::string_view uid) {
   const kube::JsonView view = status["attempt"];
   Attempt attempt{
       .number = std::max(view["number"].Int().value_or(0), status["attempts"].Int().value_or(0)),
       .request = {},
       .replaces = Text(view["replaces"])};
   attempt.request.client_token = Text(view["clientToken"]);
+  // The status is a copy of another object's: the request, the count and the lost address are too.
+  if (attempt && attempt.request.client_token != ClientToken(uid, attempt.number)) return {};
   const kube::JsonView request = view["request"];
   ForEachText(attempt.request,
               [&](const char* name, std::string& text) { text = Text(request[name]); });
@@ -151,7 +153,8 @@ kube::Result<Object> Object::From(kube::JsonView object) {
                 .has_status = status.size() > 0,
                 .allocation_id = Text(status["allocationID"]),
                 .origin = Origin::kUnknown,
-                .attempt = AttemptFrom(status),
+                .adopted = status["adopted"].Bool().value_or(false),
+                .attempt = AttemptFrom(status, object["metadata"]["uid"].StringOr("")),
                 .place = {Text(status["region"]), Text(status["account"])},
                 .applied_tags = TagsOf(status["tags"]),
                 .cloud_status = {},

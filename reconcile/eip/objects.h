@@ -94,6 +94,7 @@ struct Object {
   bool has_status = false;  // there is any
   std::string allocation_id;
   Origin origin = Origin::kUnknown;
+  bool adopted = false;  // the address was taken over, as on_foreign asked: not done a second time
   Attempt attempt;
   // Where the address is, or the attempt was begun; empty when nobody has written it down.
   cloud::Place place;

@@ -23,15 +23,33 @@ std::string OwnerOf(const cloud::Eip& eip) {
   return owner == eip.tags.end() ? "" : owner->second;
 }
 
-// Another object's, by its tag.
-bool IsForeign(const Object& object, const cloud::Eip& eip) {
-  const std::string owner = OwnerOf(eip);
-  return !owner.empty() && owner != object.id.uid;
+// Another one's, who is not here to mind, and this object asks for it. Only once for an annotation:
+// the object that has it now may be another cluster's, and ask for it too.
+bool IsToAdopt(const Object& object, const cloud::Eip& eip, const Sight& sight) {
+  return IsForeign(object, eip) && sight.tagged_for.empty() && object.on_foreign == "adopt" &&
+         !object.adopted && object.OwnTags().contains(std::string(kOwnerTag));
 }
 
-// Another one's, who is not here to mind, and this object asks for it.
-bool IsToAdopt(const Object& object, const cloud::Eip& eip, const Sight& sight) {
-  return IsForeign(object, eip) && sight.tagged_for.empty() && object.on_foreign == "adopt";
+Wait OfAnother(const cloud::Eip& eip, const Sight& sight) {
+  return {"InvalidConfig", Format("{} was allocated for {}: its tag {} says so", eip.allocation_id,
+                                  sight.tagged_for, kOwnerTag)};
+}
+
+// An object that has an address, and whose status may be wrong about whose it is.
+std::optional<Step> DecideOwner(const Object& object, const cloud::Eip& eip, const Sight& sight) {
+  const bool created = object.origin == Origin::kCreated;
+  if (!created && OwnerOf(eip) == object.id.uid) return Import{eip.address, Origin::kCreated};
+  // The tag comes before the status: found again from the cloud, whatever happens in between.
+  if (!created && IsToAdopt(object, eip, sight)) {
+    return Tag{{{std::string(kOwnerTag), object.id.uid}}};
+  }
+  if (!created || !IsForeign(object, eip)) return std::nullopt;
+  if (!sight.tagged_for.empty()) return OfAnother(eip, sight);
+  return Import{eip.address, Origin::kImported,
+                Format("the tag {} of {} names another object: the EIP is treated as imported, and "
+                       "stays in the cloud when this object goes unless the annotation {}=adopt, "
+                       "written anew, makes it this object's",
+                       kOwnerTag, eip.allocation_id, kOnForeignAnnotation)};
 }
 
 std::string Describe(const cloud::Place& place) {
@@ -88,6 +106,11 @@ Step DecideRelease(const Object& object, const Sight& sight) {
         Format("{} is not in {}, and the status does not say where it is: give Berth the "
                "access key and the region that it was allocated with",
                id, Describe(sight.here)));
+  }
+  // Its tag may name another object: it is not released before it is seen.
+  if (!sight.eip && !sight.verified) {
+    if (sight.gone) return Finish{"AlreadyReleased", id + " was released before"};
+    return Probe{};
   }
   if (!sight.eip) return step::Release{};
   if (object.place.account.empty()) return NotePlace{};
@@ -146,7 +169,7 @@ Step DecideDoubt(const Object& object, const Sight& sight) {
 Step DecideUnknownEnd(const Object& object, const Sight& sight) {
   const bool doubtful = object.attempt && !sight.fresh_attempt && !sight.refused;
   // An attempt that is not there may have been: a backup is restored without status.
-  const bool unknown = object.attempt.number == 0 && !sight.searched;
+  const bool unknown = !sight.accounted && !sight.searched;
   if (doubtful || unknown) {
     if (sight.here.account.empty()) return Locate{};
     if (auto wait = Misplaced(object, sight.here)) return *std::move(wait);
@@ -192,18 +215,14 @@ Step DecideImport(const Object& object, const Sight& sight) {
   const cloud::Eip& eip = *sight.eip;
   // Its status was lost, not its address.
   if (OwnerOf(eip) == object.id.uid) return Import{eip.address, Origin::kCreated};
-  if (IsToAdopt(object, eip, sight)) return Import{eip.address, Origin::kCreated};
-  if (!sight.tagged_for.empty()) {
-    return Wait{"InvalidConfig", Format("{} was allocated for {}: its tag {} says so", id,
-                                        sight.tagged_for, kOwnerTag)};
-  }
+  if (!sight.tagged_for.empty()) return OfAnother(eip, sight);
   return Import{eip.address, Origin::kImported};
 }
 
 Step DecideNew(const Object& object, const Sight& sight) {
   if (!object.attempt) {
     // Its status may be lost, and spec name another address meanwhile: its own one comes first.
-    if (object.attempt.number == 0 && !sight.newborn && !sight.searched) return Find{};
+    if (!sight.accounted && !sight.searched) return Find{};
     if (object.NamesAddress()) return DecideImport(object, sight);
     return Begin{object.NextAttempt()};
   }
@@ -215,8 +234,12 @@ Step DecideNew(const Object& object, const Sight& sight) {
 Step DecideLost(const Object& object, const Sight& sight) {
   const std::string& id = object.allocation_id;
   if (!sight.vanished) {
-    return Wait{object.told_reason == "Creating" ? "Creating" : "SyncFailed",
-                id + " is missing from the cloud's list; a new EIP is listed late", true};
+    const bool is_new = object.told_reason == "Creating";
+    return Wait{.reason = is_new ? "Creating" : "SyncFailed",
+                .message = Format("{} is missing from the cloud's list; {}", id,
+                                  is_new ? "a new EIP is listed late" : "it is looked for again"),
+                .soon = true,
+                .quiet = object.ToldReadyNow()};
   }
   if (object.place.account.empty()) {
     return Wait{"Lost", Format("{} is not in {}, and the status does not say where it was; check "
@@ -314,6 +337,11 @@ std::string LockOf(const cloud::Eip& eip) {
       eip.allocation_id, reasons);
 }
 
+bool IsForeign(const Object& object, const cloud::Eip& eip) {
+  const std::string owner = OwnerOf(eip);
+  return !owner.empty() && owner != object.id.uid;
+}
+
 cloud::Tags WantedTags(const Object& object) {
   if (object.origin == Origin::kCreated) return object.OwnTags();
   cloud::Tags tags = object.spec.tags;
@@ -344,10 +372,7 @@ Step Decide(const Object& object, const Sight& sight) {
   const cloud::Eip& eip = *sight.eip;
   if (eip.status == "Releasing") return Passing(eip, "Lost");
   if (std::string lock = LockOf(eip); !lock.empty()) return Wait{"Locked", std::move(lock)};
-  if (object.origin != Origin::kCreated &&
-      (IsToAdopt(object, eip, sight) || OwnerOf(eip) == object.id.uid)) {
-    return Import{eip.address, Origin::kCreated};
-  }
+  if (auto step = DecideOwner(object, eip, sight)) return *std::move(step);
   return DecideRepair(object, eip);
 }
 

@@ -12,7 +12,8 @@ namespace berth::eip {
 
 // What is known of an object's address besides what its status says.
 struct Sight {
-  bool newborn = false;  // the object has never been seen before this pass
+  // No request for the object can have come to an address that its status lacks.
+  bool accounted = false;
   // Where Berth's access key works; without an account when that was not asked in this pass.
   cloud::Place here;
   bool searched = false;          // the cloud was asked for an address with its tag: there is none
@@ -20,6 +21,7 @@ struct Sight {
   std::optional<cloud::Eip> eip;  // then: none when it is not to be seen
   bool vanished = false;          // and has not been for long enough to tell people
   bool gone = false;              // the cloud has said that there is no such address
+  bool verified = false;          // it was allocated or seen by this leader: it is nobody else's
   std::string tagged_for;         // the object of this cluster that its owner's tag names
   std::string taken_by;           // another object, the older one, has this address
   std::string wanted_by;          // another object, which is to stay, names this address too
@@ -51,7 +53,8 @@ struct Allocate {};  // as the attempt says
 // Write down that the address of the spec is ours to look after.
 struct Import {
   std::string address;
-  Origin origin = Origin::kImported;  // kCreated: it is our own by its tag, or adopted
+  Origin origin = Origin::kImported;  // kCreated: it is our own by its tag
+  std::string warning = {};           // for people; empty for none
 };
 // Ask for something that only an address which exists can be given.
 struct Probe {};
@@ -82,6 +85,7 @@ struct Wait {
   std::string message;
   bool soon = false;
   bool misplaced = false;  // until Berth has another key: nobody tells when that is
+  bool quiet = false;      // nothing is written yet: it may pass before anybody has to know
 };
 }  // namespace step
 
@@ -97,6 +101,9 @@ Step Decide(const Object& object, const Sight& sight);
 // Why an EIP carries no traffic, or may not be changed, and what to do about it; empty when the
 // cloud has not locked it.
 std::string LockOf(const cloud::Eip& eip);
+
+// Whether its tag says that it was allocated for another object.
+bool IsForeign(const Object& object, const cloud::Eip& eip);
 
 // The tags an address of the object must have: those of the spec, and the owner's.
 cloud::Tags WantedTags(const Object& object);

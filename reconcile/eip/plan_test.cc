@@ -66,7 +66,7 @@ TEST(PlanTest, AnAddressIsAllocatedInTheOrderThatLeaksNothing) {
   object.spec.bandwidth = "5";
   EXPECT_TRUE(Is<step::AddFinalizer>(Decided(object, {})));
   object.id.finalizer = true;
-  const auto begin = As<step::Begin>(Decided(object, {.newborn = true}));
+  const auto begin = As<step::Begin>(Decided(object, {.accounted = true}));
   EXPECT_EQ(begin.attempt.request.client_token, "berth-u1-1");
   EXPECT_EQ(begin.attempt.request.bandwidth, "5");
   object.attempt = begin.attempt;
@@ -94,9 +94,10 @@ TEST(PlanTest, ADeletedObjectWithAnAttemptOfUnknownOutcomeLearnsItFirst) {
   EXPECT_TRUE(Is<step::Find>(Decided(object, {})));
   EXPECT_TRUE(Is<step::Allocate>(Decided(object, {.searched = true})));
   // Nobody has been asked yet: there is nothing to learn.
-  EXPECT_TRUE(Is<step::Finish>(Decided(object, {.fresh_attempt = true})));
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, {.accounted = true, .fresh_attempt = true})));
   object.attempt.request = {};
-  EXPECT_TRUE(Is<step::Finish>(Decided(object, {})));
+  EXPECT_TRUE(Is<step::Find>(Decided(object, {}))) << "it may have ended in doubt";
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, {.accounted = true})));
 }
 
 TEST(PlanTest, FlawAnImportIsKeptUnlessItsReleaseWasAskedFor) {
@@ -144,15 +145,30 @@ TEST(PlanTest, AnAddressIsKnownByItsTagWhenTheStatusIsLost) {
   EXPECT_EQ(As<step::Import>(Decided(object, Seen())).origin, Origin::kCreated);
   const Sight foreign = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
   EXPECT_EQ(As<step::Import>(Decided(object, foreign)).origin, Origin::kImported);
-  object.on_foreign = "adopt";
-  EXPECT_EQ(As<step::Import>(Decided(object, foreign)).origin, Origin::kCreated);
-  // Also later; and not while its own object is there.
   object.allocation_id = "eip-1";
   object.origin = Origin::kImported;
-  EXPECT_EQ(As<step::Import>(Decided(object, foreign)).origin, Origin::kCreated);
+  EXPECT_EQ(As<step::Import>(Decided(object, Seen())).origin, Origin::kCreated);
+}
+
+TEST(PlanTest, AnAddressOfAnotherIsAdoptedOnceForAnAnnotation) {
+  const Sight foreign = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
+  Object object = Settled();
+  object.origin = Origin::kImported;
+  EXPECT_TRUE(Is<step::Nothing>(Decided(object, foreign)));
+  object.on_foreign = "adopt";
+  EXPECT_THAT(As<step::Tag>(Decided(object, foreign)).tags, ElementsAre(Pair(kOwnerTag, "u1")));
   Sight here = foreign;
   here.tagged_for = "other";
-  EXPECT_TRUE(Is<step::Nothing>(Decided(object, here)));
+  EXPECT_TRUE(Is<step::Nothing>(Decided(object, here))) << "its own object is there";
+  object.adopted = true;
+  EXPECT_TRUE(Is<step::Nothing>(Decided(object, foreign))) << "another has adopted it since";
+}
+
+TEST(PlanTest, AStatusDoesNotMakeAnAddressItsOwn) {
+  Sight foreign = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
+  EXPECT_EQ(As<step::Import>(Decided(Settled(), foreign)).origin, Origin::kImported);
+  foreign.tagged_for = "other";
+  EXPECT_EQ(As<step::Wait>(Decided(Settled(), foreign)).reason, "InvalidConfig");
 }
 
 TEST(PlanTest, AnObjectThatMayHaveLostItsStatusIsLookedForByItsTagFirst) {
@@ -161,13 +177,14 @@ TEST(PlanTest, AnObjectThatMayHaveLostItsStatusIsLookedForByItsTagFirst) {
   object.attempt = {};
   EXPECT_TRUE(Is<step::Find>(Decided(object, {}))) << "spec may name another address by now";
   EXPECT_TRUE(Is<step::Look>(Decided(object, {.searched = true})));
-  EXPECT_TRUE(Is<step::Look>(Decided(object, {.newborn = true})));
+  EXPECT_TRUE(Is<step::Look>(Decided(object, {.accounted = true})));
   object.spec.allocation_id.clear();
   EXPECT_TRUE(Is<step::Find>(Decided(object, {})));
   EXPECT_TRUE(Is<step::Begin>(Decided(object, {.searched = true})));
-  EXPECT_TRUE(Is<step::Begin>(Decided(object, {.newborn = true})));
+  EXPECT_TRUE(Is<step::Begin>(Decided(object, {.accounted = true})));
   object.attempt.number = 1;
-  EXPECT_TRUE(Is<step::Begin>(Decided(object, {}))) << "it was refused, and that was written down";
+  EXPECT_TRUE(Is<step::Find>(Decided(object, {}))) << "that may be the count of another object";
+  EXPECT_TRUE(Is<step::Begin>(Decided(object, {.accounted = true})));
 }
 
 TEST(PlanTest, ADeletedObjectWithoutAStatusIsLookedForByItsTag) {
@@ -176,8 +193,7 @@ TEST(PlanTest, ADeletedObjectWithoutAStatusIsLookedForByItsTag) {
   object.attempt = {};
   EXPECT_TRUE(Is<step::Find>(Decided(object, {})));
   EXPECT_TRUE(Is<step::Finish>(Decided(object, {.searched = true})));
-  object.attempt.number = 1;
-  EXPECT_TRUE(Is<step::Finish>(Decided(object, {}))) << "it was refused, and that was written down";
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, {.accounted = true})));
 }
 
 // Nobody was told of it, so nobody can want to keep it.
@@ -246,7 +262,8 @@ TEST(PlanTest, FlawAnAddressThatIsGoneIsSaidToBeLost) {
   EXPECT_TRUE(Is<step::WriteSpec>(Decided(replacing, {})));
   replacing.allocation_id.clear();
   replacing.attempt.request = {};
-  EXPECT_TRUE(Is<step::Begin>(Decided(replacing, {}))) << "after a refusal the next one";
+  EXPECT_TRUE(Is<step::Begin>(Decided(replacing, {.accounted = true})))
+      << "after a refusal the next one";
   object.origin = Origin::kImported;
   EXPECT_EQ(As<step::Wait>(Decided(object, sight)).reason, "Lost");
 }
@@ -273,7 +290,11 @@ TEST(PlanTest, FlawWhatCannotBeReleasedIsExplained) {
 
 // Only the cloud's word for it is proof that an address is gone: a young one may not be seen yet.
 TEST(PlanTest, AnAddressThatIsNotSeenIsReleasedAllTheSame) {
-  EXPECT_TRUE(Is<step::Release>(Decided(Deleted(), {.asked = true})));
+  EXPECT_TRUE(Is<step::Release>(Decided(Deleted(), {.asked = true, .verified = true})));
+  EXPECT_TRUE(Is<step::Probe>(Decided(Deleted(), {.asked = true})))
+      << "it may have another object's tag";
+  EXPECT_EQ(As<step::Finish>(Decided(Deleted(), {.asked = true, .gone = true})).reason,
+            "AlreadyReleased");
 }
 
 TEST(PlanTest, AnAddressLeavesItsPackageBeforeItIsReleased) {
@@ -337,7 +358,7 @@ TEST(PlanTest, FlawPrePaidSaysForHowLongAndHowItIsPaid) {
   Object object;
   object.id = {.uid = "u1", .finalizer = true};
   object.spec.instance_charge_type = "PrePaid";
-  const auto request = As<step::Begin>(Decided(object, {.newborn = true})).attempt.request;
+  const auto request = As<step::Begin>(Decided(object, {.accounted = true})).attempt.request;
   EXPECT_EQ(request.period, 1);
   EXPECT_EQ(request.pricing_cycle, "Month");
   EXPECT_TRUE(request.auto_pay);

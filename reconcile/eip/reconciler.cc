@@ -17,8 +17,8 @@ constexpr async::Duration kFirstPoll = 2s;
 constexpr async::Duration kLastPoll = 30s;
 // An address that is not to be seen for so long is told to be lost.
 constexpr auto kVanished = 2min;
-// A request is taken for 15 minutes, and an address that came of it is listed within kVanished.
-constexpr auto kDoubted = 18min;
+// A key that no address has.
+constexpr std::string_view kNoTag = "berth.dev/no-such-tag";
 // How long after the first call that succeeds the objects that could not reach the cloud try again.
 constexpr auto kWakeAfter = 5s;
 
@@ -32,13 +32,17 @@ std::string Reconciler::BasisOf(const Object& object) {
 async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   const async::Handle at_the_end([this, &key] { Leave(key); });
   const Object* object = parts_.latest.Get(key);
+  const auto created = created_.extract(key);
   if (!object) {
     memories_.erase(key);
     cut_off_.erase(key);
     co_return runtime::Requeue{};
   }
   Memory& memory = memories_[key];
-  if (memory.uid != object->id.uid) memory = Memory{.uid = object->id.uid};
+  if (memory.uid != object->id.uid) {
+    memory = Memory{.uid = object->id.uid};
+    if (created && created.mapped() == memory.uid) memory.accounted = 0;
+  }
   if (memory.basis != BasisOf(*object)) {
     memory.basis = BasisOf(*object);
     memory.polls = 0;
@@ -88,13 +92,13 @@ void Reconciler::Leave(const std::string& key) {
 
 void Reconciler::Perceive(Pass* pass) const {
   Sight& sight = pass->sight;
-  sight.newborn = pass->newborn;
   sight.taken_by = TakenBy(pass->object);
   sight.wanted_by = WantedBy(pass->object);
   sight.tagged_for = TaggedFor(*pass);
   const std::int64_t fresh = pass->memory.fresh_attempt;
   const std::int64_t number = pass->object.attempt.number;
   sight.fresh_attempt = fresh > 0 && fresh == number;
+  sight.accounted = pass->memory.accounted == number;
   sight.here = pass->here;
   Memory& memory = pass->memory;
   if (memory.doubted_attempt != number) {
@@ -104,6 +108,7 @@ void Reconciler::Perceive(Pass* pass) const {
   sight.refused = number > 0 && memory.certain_attempt == number;
   sight.doubt_over = parts_.executor.Now() - memory.doubted_since >= kDoubted;
   const std::string& id = pass->object.allocation_id;
+  sight.verified = !id.empty() && memory.verified == id;
   sight.released =
       !id.empty() && (memory.released == id || pass->object.cloud_status == "Releasing");
 }
@@ -121,7 +126,7 @@ void Reconciler::Reached() {
 }
 
 std::size_t Reconciler::Remembered() const {
-  std::size_t entries = memories_.size() + cut_off_.size();
+  std::size_t entries = memories_.size() + created_.size() + cut_off_.size();
   for (const Turnstile* turnstile : {&allocating_, &releasing_}) {
     entries += turnstile->inside() + turnstile->waiting();
   }
@@ -142,9 +147,7 @@ async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
   if (auto* begin = std::get_if<step::Begin>(&step)) return Begin(pass, std::move(begin->attempt));
   if (std::holds_alternative<step::Find>(step)) return Find(pass);
   if (std::holds_alternative<step::Allocate>(step)) return Allocate(pass);
-  if (auto* import = std::get_if<step::Import>(&step)) {
-    return Own(pass, pass->object.spec.allocation_id, std::move(import->address), import->origin);
-  }
+  if (auto* import = std::get_if<step::Import>(&step)) return Import(pass, std::move(*import));
   if (std::holds_alternative<step::Probe>(step)) return Probe(pass);
   if (std::holds_alternative<step::WriteSpec>(step)) return WriteSpec(pass);
   if (auto* tag = std::get_if<step::Tag>(&step)) {
@@ -210,6 +213,9 @@ async::Task<Reconciler::Next> Reconciler::Look(Pass* pass) {
   pass->sight.asked = true;
   pass->sight.vanished = since && parts_.executor.Now() - *since >= kVanished;
   pass->sight.eip = std::move(*seen);
+  if (const auto& eip = pass->sight.eip) {
+    pass->memory.verified = IsForeign(pass->object, *eip) ? "" : eip->allocation_id;
+  }
   co_return std::nullopt;
 }
 
@@ -220,23 +226,23 @@ async::Task<Reconciler::Next> Reconciler::AddFinalizer(Pass* pass) {
   patch["metadata"]["finalizers"] = runtime::FinalizersOf(pass->object.id, kFinalizer);
   auto written = co_await Patch(pass, std::move(patch), "");
   if (!written) co_return std::unexpected(std::move(written.error()));
-  pass->newborn = true;
   co_return std::nullopt;
 }
 
-// Tagging changes nothing about an address of ours, and an address that is gone cannot be tagged.
+// Taking off a tag that it does not have changes nothing about an address, and the cloud refuses
+// that of one which is gone.
 async::Task<Reconciler::Next> Reconciler::Probe(Pass* pass) {
   pass->doing = "Create";
   const std::string id = pass->object.allocation_id;
-  auto tagged =
-      co_await VpcOf(*pass).TagEips({id}, {{std::string(kOwnerTag), pass->object.id.uid}});
-  if (!tagged && tagged.error().error_class == ErrorClass::kNotFound) {
+  const bool deleting = pass->object.id.deleting != 0;
+  auto untagged = co_await VpcOf(*pass).UntagEips({id}, {std::string(kNoTag)});
+  if (!untagged && untagged.error().error_class == ErrorClass::kNotFound) {
     pass->sight.gone = true;
     co_return std::nullopt;
   }
-  if (!tagged) co_return std::unexpected(std::move(tagged.error()));
-  co_return co_await Wait(pass,
-                          {"SyncFailed", id + " exists, but the cloud does not list it", true});
+  if (!untagged) co_return std::unexpected(std::move(untagged.error()));
+  co_return co_await Wait(pass, {deleting ? "Deleting" : "SyncFailed",
+                                 id + " exists, but the cloud does not list it", true});
 }
 
 async::Task<Reconciler::Next> Reconciler::WriteSpec(Pass* pass) {

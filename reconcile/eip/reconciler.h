@@ -56,6 +56,9 @@ class Reconciler {
 
   async::Task<Outcome> Reconcile(std::string key);
 
+  // The object came into being while this leader leads: no other can have begun an attempt for it.
+  void SawCreation(const std::string& key, const std::string& uid) { created_[key] = uid; }
+
   // Entries of all tables by object. None is left when all objects are gone.
   std::size_t Remembered() const;
 
@@ -72,6 +75,12 @@ class Reconciler {
     // kMostFailureEvents.
     std::set<std::string> failure_events;
 
+    // The number of the object's last attempt, if no request of any attempt can have come to an
+    // address that the status lacks; none when that is not certain.
+    std::optional<std::int64_t> accounted = {};
+    // Since when an object without an attempt is not found by its tag.
+    std::optional<async::TimePoint> unfound_since = {};
+    std::string verified = {};  // the address that is not another object's, by what we have seen
     std::int64_t fresh_attempt = 0;  // its number; written by us and not yet sent
     // The attempt of which every request was ours and was answered; for another one, since when
     // that may not be so.
@@ -96,7 +105,6 @@ class Reconciler {
     Sight sight = {};
     cloud::Place here = {};      // without an account: not known yet
     std::string doing = "Sync";  // what was tried last
-    bool newborn = false;        // it had no finalizer when the pass began
     bool tagged = false;
     bool unwritten = false;  // the API server did not take what was to be written
   };
@@ -114,6 +122,7 @@ class Reconciler {
   async::Task<Next> Allocated(Pass* pass, cloud::AllocatedEip eip);
   async::Task<Next> NotAllocated(Pass* pass, Error error, bool certain);
   async::Task<Next> EndAttempt(Pass* pass, Error error);
+  async::Task<Next> Import(Pass* pass, step::Import import);
   async::Task<Next> Own(Pass* pass, std::string id, std::string address, Origin origin);
   async::Task<Next> Probe(Pass* pass);
   async::Task<Next> WriteSpec(Pass* pass);
@@ -160,9 +169,10 @@ class Reconciler {
   Parts parts_;
   Turnstile allocating_;
   Turnstile releasing_;
-  std::unordered_map<std::string, Memory> memories_;  // by key
-  std::map<std::string, Lookout> lookouts_;           // by account
-  std::set<std::string> cut_off_;                     // keys that could not reach the cloud
+  std::unordered_map<std::string, Memory> memories_;      // by key
+  std::unordered_map<std::string, std::string> created_;  // key to uid; until the first reconcile
+  std::map<std::string, Lookout> lookouts_;               // by account
+  std::set<std::string> cut_off_;                         // keys that could not reach the cloud
   async::Handle wake_;
 };
 

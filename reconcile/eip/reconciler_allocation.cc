@@ -9,6 +9,11 @@
 namespace berth::eip {
 namespace {
 
+using namespace std::chrono_literals;
+
+// An object is not known to have no address before two searches, so far apart, have found none.
+constexpr auto kUnfound = 2s;
+
 // Whether spec asks for another address than the attempt did.
 bool IsOutdated(const Object& object) {
   cloud::EipRequest wanted = object.NextAttempt().request;
@@ -20,8 +25,10 @@ bool IsOutdated(const Object& object) {
 
 async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
   pass->doing = "Create";
-  // Who is not new and has had none may have lost its status, and had this one.
-  const bool first = pass->newborn || pass->object.attempt.number > 0;
+  Memory& memory = pass->memory;
+  const bool accounted = memory.accounted == pass->object.attempt.number;
+  // An object without a count may have lost its status, and have used this token before.
+  const bool is_first_use = accounted || pass->object.attempt.number > 0;
   Json facts;
   facts["attempt"] = attempt.ToJson();
   facts["region"] = pass->here.region;
@@ -33,10 +40,11 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
       pass, {.progressing = true, .reason = "Creating", .message = "allocating an EIP"},
       std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
-  pass->memory.fresh_attempt = first ? attempt.number : 0;
-  pass->memory.certain_attempt = pass->memory.fresh_attempt;
-  pass->memory.over_attempt = 0;
-  pass->memory.missing_since.reset();
+  memory.fresh_attempt = accounted ? attempt.number : 0;
+  if (accounted) memory.accounted = attempt.number;
+  memory.certain_attempt = is_first_use ? attempt.number : 0;
+  memory.over_attempt = 0;
+  memory.missing_since.reset();
   pass->sight = {};
   co_return std::nullopt;
 }
@@ -47,9 +55,19 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   if (!found) co_return std::unexpected(std::move(found.error()));
   Reached();
   std::erase_if(*found, [](const cloud::Eip& eip) { return eip.status == "Releasing"; });
-  pass->sight.searched = true;
-  if (found->empty()) co_return std::nullopt;
+  if (found->empty()) {
+    // One list may be incomplete. The repetition of an attempt is safe all the same; a new attempt,
+    // or the end of the object, is not.
+    const bool repeats = pass->object.attempt && pass->object.id.deleting == 0;
+    auto& since = pass->memory.unfound_since;
+    const auto now = parts_.executor.Now();
+    if (!since) since = now;
+    if (!repeats && now - *since < kUnfound) co_return runtime::Requeue{kUnfound};
+    pass->sight.searched = true;
+    co_return std::nullopt;
+  }
   const cloud::Eip& eip = found->front();
+  pass->memory.verified = eip.allocation_id;
   if (found->size() > 1) {
     Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Create",
            Format("{} too has the tag {} of this object, and is left alone",
@@ -67,9 +85,12 @@ async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   const bool certain = memory.certain_attempt == number;
   // Until the answer is here.
   const std::int64_t fresh = std::exchange(memory.fresh_attempt, 0);
+  const auto accounted = std::exchange(memory.accounted, std::nullopt);
   memory.certain_attempt = 0;
   auto made = co_await VpcOf(*pass).AllocateEip(pass->object.attempt.request);
   if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
+  if (!made && !MayBeDone(made.error()) && !IsOfToken(made.error())) memory.accounted = accounted;
+  if (made) memory.verified = made->allocation_id;
   if (made) co_return co_await Allocated(pass, std::move(*made));
   co_return co_await NotAllocated(pass, std::move(made.error()), certain);
 }
@@ -94,20 +115,29 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
   const auto now = parts_.executor.Now();
   if (MayBeDone(error)) {
     memory.doubted_since = now;
+    memory.unfound_since.reset();
   } else if (certain) {
     memory.certain_attempt = memory.doubted_attempt;
   }
+  // The address of the earlier request has the tag, unless there was no room for it.
+  if (IsOfToken(error) && !pass->sight.searched) co_return std::nullopt;
   if (IsOfToken(error)) {
     error.message = Format(
         "the token {} was used before, for another request: somebody has changed the status, and "
-        "an EIP may have been allocated that is not known here; create another EIP object, and "
+        "an EIP may have been allocated that is not known here; it is looked for by its tag {} "
+        "every 5 minutes. If there is none in the cloud's console, create another EIP object, and "
         "delete this one with the annotation {}=abandon",
-        pass->object.attempt.request.client_token, kOnStuckAnnotation);
+        pass->object.attempt.request.client_token, kOwnerTag, kOnStuckAnnotation);
   }
   // A refusal that may pass is no reason to ask again for what nobody wants any more.
   const bool outdated = certain && !MayBeDone(error) && error.reason != cloud::kNotSent &&
                         pass->object.id.deleting == 0 && IsOutdated(pass->object);
   if (!outdated && !EndsAttempt(error, certain, now - memory.doubted_since)) {
+    if (BlamesSpec(error) && !certain && pass->object.id.deleting == 0) {
+      error.message +=
+          "; an earlier request had no answer, so the same is asked for until it is certain that "
+          "nothing came of it, for 18 minutes, and spec is followed then";
+    }
     co_return std::unexpected(std::move(error));
   }
   memory.over_attempt = pass->object.attempt.number;
@@ -130,6 +160,13 @@ async::Task<Reconciler::Next> Reconciler::EndAttempt(Pass* pass, Error error) {
   co_return std::unexpected(std::move(error));
 }
 
+async::Task<Reconciler::Next> Reconciler::Import(Pass* pass, step::Import import) {
+  if (!import.warning.empty()) {
+    Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Sync", import.warning);
+  }
+  return Own(pass, pass->object.spec.allocation_id, std::move(import.address), import.origin);
+}
+
 // Written down before anything is done to it.
 async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::string address,
                                               Origin origin) {
@@ -143,8 +180,11 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
     cloud::Tags given = pass->object.attempt.request.tags;
     given.erase(std::string(kOwnerTag));
     facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
+    if (pass->object.on_foreign == "adopt" && !pass->object.attempt) facts["adopted"] = true;
   }
   const bool is_new = pass->object.allocation_id != id;
+  pass->memory.unfound_since.reset();
+  pass->memory.accounted.reset();
   auto written = co_await Tell(pass,
                                {.progressing = true,
                                 .reason = pass->object.id.deleting != 0 ? "Deleting" : "Creating",

@@ -49,6 +49,7 @@ std::string Unchanged(const Object& object, std::string message) {
 }  // namespace
 
 async::Task<Reconciler::Next> Reconciler::Wait(Pass* pass, step::Wait wait) {
+  if (wait.quiet) co_return Poll(pass);
   Json facts;
   // An address that is gone is not shown as if it could be used.
   if (wait.reason == "Lost" && !wait.soon && !pass->object.allocation_id.empty()) {
@@ -56,7 +57,7 @@ async::Task<Reconciler::Next> Reconciler::Wait(Pass* pass, step::Wait wait) {
     facts["status"] = "Lost";
   }
   auto written = co_await Tell(pass,
-                               {.synced = pass->sight.asked,
+                               {.synced = pass->sight.asked && (pass->sight.eip || !wait.soon),
                                 .progressing = wait.soon,
                                 .reason = wait.reason,
                                 .message = wait.message},
@@ -78,6 +79,7 @@ async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass, std::string unlike) {
   Json facts = Json::Object();
   facts["tags"] = pass->object.spec.tags.empty() ? Json::null() : TextsOf(pass->object.spec.tags);
   Attempt{.number = pass->object.attempt.number}.Settle(facts);
+  if (pass->object.on_foreign != "adopt") facts["adopted"] = Json::null();
   Report report{.ready = true,
                 .synced = true,
                 .reason = RestReason(pass->object),
@@ -159,8 +161,9 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
 void Reconciler::RecordFailure(Pass* pass, const Error& error, const std::string& sentence) {
   auto& events = pass->memory.failure_events;
   if (events.size() >= kMostFailureEvents) return;
-  if (!events.insert(pass->doing + " " + WithoutRequestId(sentence)).second) return;
-  Record(*pass, kube::EventType::kWarning, EventFor(pass->doing, error), pass->doing, sentence);
+  const std::string doing = pass->object.id.deleting != 0 ? "Release" : pass->doing;
+  if (!events.insert(doing + " " + WithoutRequestId(sentence)).second) return;
+  Record(*pass, kube::EventType::kWarning, EventFor(doing, error), doing, sentence);
 }
 
 async::Task<Result<bool>> Reconciler::TellTry(Pass* pass, Report report, Json facts) {

@@ -11,9 +11,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The cloud takes no request whose date is older than 15 minutes.
-constexpr async::Duration kNothingArrives = 16min;
-
 template <std::size_t n>
 bool BeginsWithOneOf(const Error& error, const std::array<std::string_view, n>& codes) {
   return std::ranges::any_of(codes, [&](auto code) { return error.reason.starts_with(code); });
@@ -49,19 +46,15 @@ std::string_view Advice(const Error& error) {
   if (BeginsWithOneOf(error, kOfKey)) return "check Berth's access key";
   if (BeginsWithOneOf(error, kOfClock)) return "check the clock of Berth's node";
   if (IsOfPermission(error)) return "allow the access key this action in its RAM policy";
+  if (error.reason == "QuotaExceed.TagsPerResource") {
+    return "an EIP has at most 20 tags, one of them Berth's: remove a tag from spec.tags";
+  }
   if (error.reason.starts_with("Quota")) return "raise the account's quota, or delete EIPs";
   if (error.reason.starts_with("InsufficientBalance")) return "top up the account";
   if (error.reason.starts_with("InvalidRegionId")) return "check Berth's region";
   if (error.reason.empty() && error.code == 0) return "check the way to the cloud's endpoint";
   if (IsOfToken(error)) return "";
   return BlamesSpec(error) ? "change spec" : "it is tried again";
-}
-
-// The request is not one that the cloud takes from anybody, at any time.
-bool IsOfRequest(const Error& error) {
-  return BeginsWithOneOf(
-      error, std::array<std::string_view, 4>{"InvalidParameter", "MissingParameter", "COMMODITY.",
-                                             "Illegal"});
 }
 
 }  // namespace
@@ -74,8 +67,8 @@ bool IsOfPermission(const Error& error) {
 }
 
 bool IsOfMeans(const Error& error) {
-  return BeginsWithOneOf(error, std::array<std::string_view, 4>{"Quota", "InsufficientBalance",
-                                                                "Insufficient", "OutOfStock"});
+  return BeginsWithOneOf(error, std::array<std::string_view, 4>{"Quota", "Insufficient",
+                                                                "OutOfStock", "ResourceNotEnough"});
 }
 
 bool IsOfToken(const Error& error) { return error.reason == "IdempotentParameterMismatch"; }
@@ -104,8 +97,7 @@ bool BlamesSpec(const Error& error) {
 bool EndsAttempt(const Error& error, bool certain, async::Duration doubted) {
   if (error.error_class != ErrorClass::kTerminal || error.reason.empty()) return false;
   if (IsOfToken(error)) return false;
-  if (certain || IsOfRequest(error)) return true;
-  return !IsOfPermission(error) && doubted >= kNothingArrives;
+  return certain || (!IsOfPermission(error) && doubted >= kDoubted);
 }
 
 std::string Sentence(const Error& error) {

@@ -8,6 +8,10 @@
 // What a cloud's refusal means for an object. Plain, by the cloud's codes; O(1).
 namespace berth::eip {
 
+// A request is taken for 15 minutes, and an address that came of it is listed 2 minutes later:
+// after this time without an answer nothing comes of it any more.
+inline constexpr async::Duration kDoubted = std::chrono::minutes(18);
+
 // Nobody may do this with our key. Whoever is in charge of it may change that without the object
 // being touched.
 bool IsOfPermission(const Error& error);

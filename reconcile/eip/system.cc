@@ -122,8 +122,10 @@ void System::Parts::Listen() {
                       [this](const std::string& key, const Object&) { work->controller.Add(key); });
   };
   objects.AddHandler({.on_add =
-                          [this](const std::string& key, const Object&) {
-                            if (work) work->controller.Add(key);
+                          [this](const std::string& key, const Object& object) {
+                            if (!work) return;
+                            work->reconciler.SawCreation(key, object.id.uid);
+                            work->controller.Add(key);
                           },
                       .on_update =
                           [this](const std::string& key, const Object& before, const Object& now) {

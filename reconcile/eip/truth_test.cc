@@ -5,6 +5,7 @@ namespace berth::eip {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -73,6 +74,81 @@ TEST_F(EipTruthTest, ALostAddressIsNotShown) {
   EXPECT_EQ(Status("web", "status"), "Lost");
   EXPECT_EQ(Status("web", "eipAddress"), "");
   EXPECT_NE(Status("web", "allocationID"), "");
+}
+
+TEST_F(EipTruthTest, AnEmptyListWritesNothingIntoWhatIsReady) {
+  for (int i = 0; i < 60; ++i) Create(Format("e{}", i), "");
+  executor_.Advance(4min);
+  for (int i = 0; i < 60; ++i) ASSERT_THAT(Ready(Format("e{}", i)), StartsWith("True"));
+  const int patches = transport_.patches;
+  int lists = 0;
+  script_.on_call = [&](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action == "DescribeEipAddresses" && lists++ < 3) fate.empty_list = true;
+  };
+  executor_.Advance(3min);
+  EXPECT_GT(lists, 3) << "looked at again soon";
+  EXPECT_EQ(transport_.patches, patches);
+}
+
+TEST_F(EipTruthTest, AMissingAddressIsToldWhenItLasts) {
+  CreateReady();
+  executor_.Advance(4min);
+  script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action == "DescribeEipAddresses") fate.empty_list = true;
+  };
+  for (int i = 0; i < 300; ++i) {
+    executor_.Advance(1s);
+    const std::string ready = Ready("web");
+    ASSERT_THAT(ready, AnyOf(StartsWith("True"), StartsWith("False Lost")));
+    EXPECT_THAT(ready, Not(HasSubstr("new EIP")));
+  }
+  EXPECT_THAT(Ready("web"), StartsWith("False Lost"));
+  script_.on_call = nullptr;
+  executor_.Advance(6min);
+  EXPECT_THAT(Ready("web"), StartsWith("True"));
+}
+
+TEST_F(EipTruthTest, AFailedDeletionIsAReleaseThatFailed) {
+  CreateReady();
+  BreakKey();
+  Delete("web");
+  executor_.Advance(1min);
+  EXPECT_THAT(EventReasons(), Contains("ReleaseFailed"));
+  EXPECT_THAT(EventReasons(), Not(Contains("ReconcileFailed")));
+}
+
+TEST_F(EipTruthTest, TooManyTagsAreToldAndNotTriedEveryFewSeconds) {
+  CreateReady();
+  Merge("web", "{\"spec\":{" + TwentyTags() + "}}");
+  executor_.Advance(4min);
+  EXPECT_THAT(Ready("web"), HasSubstr("remove a tag from spec.tags"));
+  EXPECT_LE(Calls("TagResources"), 2u);
+  Merge("web", R"({"spec":{"tags":{"tag0":null}}})");
+  executor_.Advance(30s);
+  EXPECT_THAT(Ready("web"), StartsWith("True"));
+}
+
+TEST_F(EipTruthTest, ABandwidthPackageThatIsNotThereIsForSpecToChange) {
+  Create("web", R"("bandwidthPackageID":"cbwp-nowhere")");
+  executor_.Advance(4min);
+  EXPECT_THAT(Ready("web"), AllOf(StartsWith("False InvalidConfig"), HasSubstr("change spec")));
+  EXPECT_LE(Calls("AddCommonBandwidthPackageIp"), 2u);
+}
+
+TEST_F(EipTruthTest, AnAddressPoolThatIsNotThereCanBeCorrected) {
+  script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action != "AllocateEipAddress") return;
+    fate.refusal = {404, "ResourceNotFound.PublicIpAddressPool", "It is not found."};
+    fate.carried_out = false;
+  };
+  Create("web", R"("publicIPAddressPoolID":"pippool-typo")");
+  executor_.Advance(1min);
+  EXPECT_THAT(Ready("web"), AllOf(StartsWith("False InvalidConfig"), HasSubstr("change spec")));
+  EXPECT_FALSE(Get("web")["status"].contains("attempt")) << "admission lets the fields change";
+  script_.on_call = nullptr;
+  Merge("web", R"({"spec":{"publicIPAddressPoolID":null}})");
+  executor_.Advance(30s);
+  EXPECT_THAT(Ready("web"), StartsWith("True"));
 }
 
 TEST_F(EipTruthTest, AMessageIsToldInOneCondition) {
@@ -156,12 +232,12 @@ class EipStubbornCloud : public EipTruthTest {
 
 TEST_F(EipStubbornCloud, AFailureStaysToldWhileItIsTriedAgain) {
   CreateReady();
-  Refuse("TagResources", {"InvalidTagValue.Malformed"});
+  Refuse("TagResources", {"Strange.News"});
   Merge("web", R"({"spec":{"tags":{"team":"shop"}}})");
   executor_.Advance(5s);
-  EXPECT_THAT(ReadyForAnHour(), testing::ElementsAre(StartsWith(
-                                    "False SyncFailed TagResources: InvalidTagValue.Malformed: ")));
-  EXPECT_EQ(EventsWith("InvalidTagValue.Malformed"), 1);
+  EXPECT_THAT(ReadyForAnHour(),
+              testing::ElementsAre(StartsWith("False SyncFailed TagResources: Strange.News: ")));
+  EXPECT_EQ(EventsWith("Strange.News"), 1);
   script_.on_call = nullptr;
   executor_.Advance(30s);
   EXPECT_THAT(Ready("web"), StartsWith("True"));
@@ -169,7 +245,7 @@ TEST_F(EipStubbornCloud, AFailureStaysToldWhileItIsTriedAgain) {
 
 TEST_F(EipStubbornCloud, AnotherSpecIsUpdatingUntilItFails) {
   CreateReady();
-  Refuse("TagResources", {"InvalidTagValue.Malformed"});
+  Refuse("TagResources", {"Strange.News"});
   Merge("web", R"({"spec":{"tags":{"team":"shop"}}})");
   executor_.Advance(10min);
   ASSERT_THAT(Ready("web"), StartsWith("False SyncFailed"));
