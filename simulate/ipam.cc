@@ -96,7 +96,7 @@ void Ipam::SetUp(World& world) {
   if (world.random().Chance(0.1)) stories_->LeaveAsPlexaubnet();
   while (world.random().Chance(0.5)) stories_->Begin();
   // By the seed, not by the dice: a story that comes later leaves other seeds as they were.
-  if (world.seed() % 10 == 5) stories_->BeginWithOwners();
+  if (world.seed() % 10 == 5) stories_->BeginLater(world.seed() / 10);
   if (world.seed() % 10 == 8) {
     world.scheduler().After(world.random().Between(0s, world.chaos() + kCalm / 2), [&world] {
       world.Ask({.method = kube::Method::kDelete, .path = kOther});
@@ -124,7 +124,7 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
       return IpamPicture(world, ns).CheckDeletion(std::string(path.substr(path.find('/') + 1)));
     }
     if (request.method == kube::Method::kPost && path == "subnets") {
-      return IpamPicture(world, ns).CheckNew(NameOf(Json::parse(request.body)));
+      return IpamPicture(world, ns).CheckNew(NameOf(Json::parse(request.body)), told_);
     }
     if (request.method == kube::Method::kPatch && path.ends_with("/status")) {
       const auto name = path.find('/') + 1;

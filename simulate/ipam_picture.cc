@@ -446,9 +446,36 @@ IpamPicture::Wrong IpamPicture::CheckChild(const std::string& name, const Json& 
   return std::nullopt;
 }
 
-IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet) const {
+// A claim that was told of a block and asks for it still has a right to it, with a Subnet or
+// without.
+IpamPicture::Wrong IpamPicture::CheckPromised(
+    const Block& made, const std::map<std::string, std::string>& told) const {
+  for (const Json& claim : claims_) {
+    const Json spec = Part(claim, "spec");
+    const auto known = told.find(UidOf(claim));
+    const std::string block = Text(Part(claim, "status"), "allocatedCIDR");
+    const auto promised = Cidr::Parse(block);
+    if (UidOf(claim) == made.named_uid || Deleting(claim) || Text(spec, "poolRef") != made.pool ||
+        known == told.end() || known->second != block || !promised ||
+        !promised->Overlaps(made.cidr)) {
+      continue;
+    }
+    const auto size = Number(spec, "blockSize");
+    const std::string requested = Text(spec, "requestedCIDR");
+    if ((size > 0 && size != promised->prefix()) || (!requested.empty() && requested != block)) {
+      continue;
+    }
+    return Format("Subnet {} was made, and claim {} was told of {}", made.name, NameOf(claim),
+                  block);
+  }
+  return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet,
+                                         const std::map<std::string, std::string>& told) const {
   const auto made = std::ranges::find(blocks_, subnet, &Block::name);
   if (made == blocks_.end() || made->claim_uid.empty()) return std::nullopt;
+  if (auto wrong = CheckPromised(*made, told)) return wrong;
   for (const Block& other : blocks_) {
     if (other.uid == made->uid || other.claim_uid.empty() || !other.cidr.Overlaps(made->cidr)) {
       continue;

@@ -37,8 +37,8 @@ class IpamPicture {
   static std::string Collection(std::string_view ns, std::string_view plural);
 
   // A Subnet was made for a claim: no other claim has one of its addresses, unless as the block
-  // that the Subnet's pool is made of.
-  Wrong CheckNew(const std::string& subnet) const;
+  // that the Subnet's pool is made of, nor was told of one (`told`: see CheckStatus).
+  Wrong CheckNew(const std::string& subnet, const std::map<std::string, std::string>& told) const;
   // A replica deleted the pool: it was made for a pool claim.
   Wrong CheckDeletion(const std::string& pool) const;
   // A replica wrote the status of an object. A claim does not leave a block, nor a pool claim a
@@ -52,6 +52,7 @@ class IpamPicture {
   Wrong CheckEmpty() const;
 
  private:
+  Wrong CheckPromised(const Block& made, const std::map<std::string, std::string>& told) const;
   bool IsAncestor(const std::string& ancestor, std::string pool) const;
   std::optional<ipam::Cidr> RangeOf(const std::string& pool) const;
   bool Used(const std::string& pool, const ipam::Cidr& block, bool with_children) const;

@@ -257,6 +257,27 @@ IpamStories::Steps IpamStories::BorrowOwner() const {
           Delete("subnetpoolclaims/lender@")};
 }
 
+// A claim's Subnet is replaced by its spec alone and deleted, its pool is deleted and comes back
+// with other sizes, while another claim waits.
+IpamStories::Steps IpamStories::ReturnPool() const {
+  return {Create("SubnetPool", "back@", R"("cidr":"10.7.@.0/25","reuseGracePeriodSeconds":600)"),
+          Create("SubnetClaim", "told@", Sized("back@", "told", 29)),
+          Settled("subnetclaims/told@"),
+          Merge("subnets/back@-10-7-@-0-29",
+                R"({"metadata":{"labels":{"plexaubnet.io/ipam":null},"ownerReferences":null}})"),
+          Merge("subnetpools/back@", R"({"spec":{"maxBlockSize":28,"defaultBlockSize":28}})"),
+          Delete("subnets/back@-10-7-@-0-29"),
+          Merge("subnetpools/back@",
+                R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})"),
+          Delete("subnetpools/back@"),
+          Create("SubnetClaim", "apart@", Sized("back@", "apart", 28)),
+          Settled("subnetclaims/apart@"),
+          Create("SubnetPool", "back@",
+                 R"("cidr":"10.7.@.0/25","maxBlockSize":28,"defaultBlockSize":28)"),
+          Settled("subnetclaims/told@"),
+          Settled("subnetclaims/apart@")};
+}
+
 void IpamStories::Begin() {
   using Story = Steps (IpamStories::*)() const;
   static constexpr std::array<Story, 9> kStories = {
@@ -269,9 +290,9 @@ void IpamStories::Begin() {
   Start((this->*kStories[world_.random().Below(kStories.size())])());
 }
 
-void IpamStories::BeginWithOwners() {
+void IpamStories::BeginLater(std::uint64_t which) {
   ++number_;
-  Start(BorrowOwner());
+  Start(which % 2 == 0 ? BorrowOwner() : ReturnPool());
 }
 
 void IpamStories::Start(Steps steps) {

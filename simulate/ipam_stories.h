@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -19,8 +20,8 @@ class IpamStories {
 
   // Begins one of them.
   void Begin();
-  // Begins the one of users who name a pool claim as the owner of what is theirs.
-  void BeginWithOwners();
+  // Begins one that came later than the others, by its number.
+  void BeginLater(std::uint64_t which);
   // Objects as plexaubnet leaves them: a pool claim that is Bound to a pool with a name that the
   // API server generated, and a claim with a block of that. Before any replica runs.
   void LeaveAsPlexaubnet();
@@ -40,6 +41,7 @@ class IpamStories {
   Steps Shrink() const;
   Steps TwinSubnet() const;
   Steps BorrowOwner() const;
+  Steps ReturnPool() const;
 
   // In all texts "@" stands for the number of the story.
   std::string Numbered(std::string text) const;

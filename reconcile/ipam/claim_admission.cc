@@ -71,7 +71,10 @@ Verdict CheckClaim(const Claim& claim, const Knowledge& known) {
   const PoolRules* rules = RulesFor(pool);
   CheckClusterId(verdict, claim.cluster);
   if (claim.block_size && !claim.requested.empty())
-    verdict.Forbidden(kRequestField, "may not be given together with spec.blockSize");
+    verdict.Forbidden(kRequestField,
+                      Format("may not be given together with spec.blockSize, which is {}; Berth "
+                             "fills it in when a claim names neither: set it to null",
+                             *claim.block_size));
   if (claim.block_size) CheckClaimSize(verdict, claim, *claim.block_size, pool);
   if (!claim.requested.empty()) CheckRequested(verdict, claim, rules);
   return verdict;
@@ -85,7 +88,8 @@ void CheckClaimChange(Verdict& verdict, const Claim& now, const Claim& before) {
   if (!before.Bound()) return;
   verdict.Immutable("spec.clusterID", before.cluster, now.cluster);
   verdict.Immutable(kRequestField, before.requested, now.requested);
-  verdict.Immutable(kSizeField, before.block_size, now.block_size);
+  // A manifest that leaves it out, as it did before Berth filled it in, changes nothing.
+  if (now.block_size) verdict.Immutable(kSizeField, before.block_size, now.block_size);
 }
 
 // Says what would become of the claim. No error: it waits for its block, and space may appear.

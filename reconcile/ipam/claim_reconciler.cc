@@ -182,7 +182,10 @@ std::expected<Wish, Denial> ClaimReconciler::WishOf(const Claim& claim, Owner ow
     }
     wish.exact = *requested;
   }
-  if (const auto promised = PromisedBlock(claim)) wish.exact = promised;
+  if (const auto promised = PromisedBlock(claim)) {
+    wish.exact = promised;
+    wish.promised = true;
+  }
   return wish;
 }
 

@@ -16,9 +16,10 @@ std::vector<std::string> KeyIfRenamed(const Subnet& subnet) {
   return {BlockKey(subnet.PoolKey(), *subnet.cidr)};
 }
 
-// Subnets that users have written.
+// Subnets that users have written, and those with another name than usual.
 std::vector<std::string> ClaimIfNamed(const Subnet& subnet) {
-  if (subnet.made || subnet.claim_uid.empty()) return {};
+  const bool usual = subnet.made && KeyIfRenamed(subnet).empty();
+  if (usual || subnet.claim_uid.empty()) return {};
   return {subnet.claim_uid};
 }
 
@@ -26,6 +27,16 @@ template <typename T>
 std::vector<std::string> OwnerOf(const T& object) {
   if (object.owner_uid.empty()) return {};
   return {object.owner_uid};
+}
+
+Json OwnerReference(const kube::Resource& owner_kind, const Identity& owner) {
+  Json reference;
+  reference["apiVersion"] = kApiVersion;
+  reference["kind"] = owner_kind.kind;
+  reference["name"] = owner.name;
+  reference["uid"] = owner.uid;
+  reference["controller"] = true;
+  return reference;
 }
 
 }  // namespace
@@ -114,14 +125,13 @@ std::optional<Json> WithReady(const std::string& conditions, const Report& repor
   return list;
 }
 
-Json OwnerReference(const kube::Resource& owner_kind, const Identity& owner) {
-  Json reference;
-  reference["apiVersion"] = kApiVersion;
-  reference["kind"] = owner_kind.kind;
-  reference["name"] = owner.name;
-  reference["uid"] = owner.uid;
-  reference["controller"] = true;
-  return reference;
+Json AdoptionOf(const Identity& id, std::string_view object, const kube::Resource& owner_kind,
+                const Identity& owner) {
+  Json patch = PatchOf(id);
+  Json& owners = patch["metadata"]["ownerReferences"];
+  owners = Json::parse(object)["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
+  owners.push_back(OwnerReference(owner_kind, owner));
+  return patch;
 }
 
 Json ObjectFor(const kube::Resource& resource, const std::string& name,

@@ -91,7 +91,10 @@ struct Report {
 std::optional<Json> WithReady(const std::string& conditions, const Report& report,
                               std::int64_t generation, async::WallTime now);
 
-Json OwnerReference(const kube::Resource& owner_kind, const Identity& owner);
+// The patch that adds an owner to those of an object as it was read; refused when the object has
+// changed.
+Json AdoptionOf(const Identity& id, std::string_view object, const kube::Resource& owner_kind,
+                const Identity& owner);
 
 // An object that is made for another one, its owner, and goes when that is gone.
 Json ObjectFor(const kube::Resource& resource, const std::string& name,

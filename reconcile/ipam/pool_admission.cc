@@ -311,11 +311,15 @@ void CheckRangeChange(Verdict& verdict, const Pool& now, const Pool& before,
 }
 
 kube::Status InUse(const kube::Resource& resource, const Identity& id, std::string_view by) {
-  return kube::Forbidden(
-      kGroup, resource.plural, id.name,
-      Format("it is in use by {}; delete these first, or let them go along with it by the "
-             "annotation {}: \"true\"",
-             by, kAllowDeleteAnnotation));
+  // Child pools do not go along.
+  const std::string escape =
+      by.contains("Subnet") ? Format(
+                                  ", or have the Subnets deleted with it by the annotation {}: "
+                                  "\"true\"",
+                                  kAllowDeleteAnnotation)
+                            : "";
+  return kube::Forbidden(kGroup, resource.plural, id.name,
+                         Format("it is in use by {}; delete these first{}", by, escape));
 }
 
 }  // namespace

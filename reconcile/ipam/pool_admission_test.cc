@@ -6,6 +6,7 @@ namespace {
 
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -308,8 +309,15 @@ TEST_F(PoolAdmission, APoolInUseStays) {
   EXPECT_EQ(verdict.refusal->code, 403);
   EXPECT_EQ(verdict.refusal->message,
             R"(subnetpools.plexaubnet.io "pool" is forbidden: it is in use by 1 Subnet ("s") and )"
-            R"(1 child pool ("child"); delete these first, or let them go along with it by the )"
-            R"(annotation ipam.plexaubnet.io/allow-delete: "true")");
+            R"(1 child pool ("child"); delete these first, or have the Subnets deleted with it by )"
+            R"(the annotation ipam.plexaubnet.io/allow-delete: "true")");
+}
+
+TEST_F(PoolAdmission, ThereIsNoEscapeFromAChildPool) {
+  const Proposed pool{"pool", Range("10.0.0.0/16")};
+  AddPool(pool);
+  AddPool({"child", Range("10.0.0.0/20"), "pool"});
+  EXPECT_THAT(Faults(Delete(pool)), ElementsAre(EndsWith("; delete these first")));
 }
 
 TEST_F(PoolAdmission, TheAnnotationLetsAPoolGo) {

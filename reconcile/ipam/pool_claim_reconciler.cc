@@ -349,10 +349,7 @@ async::Task<Step> PoolClaimReconciler::AdoptChild(PoolClaim claim) {
 // Adds the claim to the owners of an object that was read.
 async::Task<Step> PoolClaimReconciler::Adopt(const kube::Resource* resource, PoolClaim claim,
                                              Identity id, std::string object) {
-  Json patch = PatchOf(id);  // refused when the object is another one, or has changed
-  Json& owners = patch["metadata"]["ownerReferences"];
-  owners = Json::parse(object)["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
-  owners.push_back(OwnerReference(kPoolClaims, claim.id));
+  const Json patch = AdoptionOf(id, object, kPoolClaims, claim.id);
   const auto written = co_await context_.api.Patch(*resource, id.ns, id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());

@@ -36,6 +36,7 @@ struct Wish {
   std::optional<Cidr> exact;    // this very block
   Owner owner = 0;              // Fingerprint of the claim's uid, or of a reservation's token
   std::string pool_claim = "";  // uid of the SubnetPoolClaim that the claim was made for
+  bool promised = false;        // the claim was told of `exact`: the pool's sizes may be others now
 };
 
 // Why a wish is not fulfilled, in the words of the claim's condition.

@@ -41,8 +41,9 @@ std::optional<Denial> Space::ClusterDenial(const std::string& pool, const Wish& 
   const Binding* binding = BindingOf(pool, wish.cluster, wish.owner);
   if (!binding || binding->claim == wish.owner || binding->resting) return std::nullopt;
   return Denial{"ClusterIDConflict",
-                Format("cluster {} holds {} in this pool already, for another claim", wish.cluster,
-                       binding->block.ToString())};
+                Format("cluster {} holds {} in this pool already, {}", wish.cluster,
+                       binding->block.ToString(),
+                       binding->claim == 0 ? "by a Subnet without a claim" : "for another claim")};
 }
 
 // The block that the wish can only be fulfilled with.
@@ -159,8 +160,13 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
   } else {
     // What is kept for this claim stands among the exclusions.
     const bool own = KeptFor(state.pool, wish.claim) == exact && rules.range.Contains(*exact);
-    const auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
-                           : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
+    auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
+                     : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
+    const auto touches = [&](const Cidr& excluded) { return excluded.Overlaps(*exact); };
+    if (!taken && taken.error() == Refusal::kSize && wish.promised &&
+        rules.range.Contains(*exact) && std::ranges::none_of(rules.excluded, touches)) {
+      taken = state.space->Record(*exact, Use::kReserved, wish.owner);
+    }
     // The child pool that it is for holds it already.
     PoolState* child = taken ? nullptr : HeldByChild(state, *exact, wish.cluster, wish.claim);
     if (child && child->pool.owner_uid != wish.pool_claim) child = nullptr;  // a user's claim

@@ -109,7 +109,7 @@ bool Space::Judge(PoolState& state) {
 void Space::Reconsider(PoolState& state) {
   if (!Judge(state)) return;
   Changed(state.key, state);
-  if (!state.problem && !quiet_) callbacks_.on_room(state.key);
+  if (!quiet_) callbacks_.on_room(state.key);  // or another reason to wait
 }
 
 // Whether a pool must not give out blocks because of a rival that overlaps it: of two the younger

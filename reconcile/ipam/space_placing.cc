@@ -77,7 +77,15 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   const Owner owner = Fingerprint(subnet.id.uid);
   const Owner claim = subnet.IsForClaim() ? Fingerprint(subnet.claim_uid) : 0;
   const auto hold = state.space->At(block);
-  if (hold && hold->use == Use::kSubnet) return hold->owner == owner;
+  if (hold && hold->use == Use::kSubnet) {
+    if (hold->owner != owner) return false;
+    // Users may have taken it from its claim, or given it one.
+    for (const Owner before : {Owner{0}, Fingerprint(subnet.claim_uid)}) {
+      Unbind(state.key, subnet.cluster, owner, before);
+    }
+    Bind(state.key, subnet.cluster, {owner, claim, block, Fingerprint(subnet.claim_name)});
+    return true;
+  }
   const bool claimed = hold && hold->use == Use::kReserved && claim != 0 && hold->owner == claim;
   // A claim may have been told of the block: it keeps the block even when the range was moved away.
   const bool promised = TurnOf(subnet) <= Turn::kMade;
@@ -165,8 +173,8 @@ void Space::PlaceWaiting(PoolState& state, Waiting which, const std::optional<Ci
     const auto found = state.unplaced.find(key);
     if (found == state.unplaced.end()) continue;
     const Subnet subnet = found->second;
-    if (!Place(state, subnet)) continue;
-    EraseUnplaced(state, key);
+    // One that still has no block may have another one in its way.
+    if (Place(state, subnet)) EraseUnplaced(state, key);
     if (!quiet_) callbacks_.on_placement(key);
   }
 }

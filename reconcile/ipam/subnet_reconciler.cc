@@ -13,6 +13,13 @@ using namespace std::chrono_literals;
 // A watch that is further behind than this is asked about.
 constexpr auto kUnseenFor = 30s;
 
+// Whether it is the block that the claim was told of, without the label and the owner reference
+// that say so: a manifest that has the spec alone replaces both.
+bool IsLostBlock(const Subnet& subnet, const Claim& claim) {
+  return !subnet.made && subnet.cidr && subnet.pool == claim.pool &&
+         subnet.cluster == claim.cluster && claim.allocated == subnet.cidr->ToString();
+}
+
 }  // namespace
 
 async::Duration SubnetReconciler::Made(const Subnet& subnet) {
@@ -59,6 +66,13 @@ async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
     if (!claim || claim->id.uid != subnet.claim_uid) {
       co_return co_await DropOrphan(std::move(subnet));
     }
+    if (IsLostBlock(subnet, *claim)) {
+      const Identity owner = claim->id;
+      if (const auto adopted = co_await Adopt(std::move(subnet), owner); !adopted) {
+        co_return std::unexpected(adopted.error());
+      }
+      co_return runtime::Requeue{};
+    }
   }
   if (const auto told = co_await Report(std::move(subnet)); !told) {
     co_return std::unexpected(told.error());
@@ -85,6 +99,20 @@ async::Task<Outcome> SubnetReconciler::LookFor(std::string key, Subnet made) {
   context_.space.RemoveSubnet(made);
   if (read) co_return runtime::Requeue{std::chrono::milliseconds(1)};  // the other one's turn
   co_return runtime::Requeue{};
+}
+
+// Gives the claim's Subnet its label and its owner reference back.
+async::Task<Step> SubnetReconciler::Adopt(Subnet subnet, Identity claim) {
+  const auto read = co_await context_.api.Get(kSubnets, subnet.id.ns, subnet.id.name);
+  if (!read && IsGone(read.error())) co_return Step();
+  if (!read) co_return std::unexpected(read.error());
+  Json patch = AdoptionOf(subnet.id, *read, kClaims, claim);
+  patch["metadata"]["labels"] = Json::Object();
+  patch["metadata"]["labels"][kMadeByLabel] = "true";
+  const auto written = co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name,
+                                                   kube::PatchType::kMerge, patch.to_string());
+  if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());
+  co_return Step();
 }
 
 // How long a Subnet that is being deleted rests yet. A pool that is being deleted, or is gone, has

@@ -39,6 +39,7 @@ class SubnetReconciler {
   async::Duration RestOf(const Subnet& subnet) const;
   async::Task<Outcome> End(Subnet subnet);
   async::Task<Outcome> DropOrphan(Subnet subnet);
+  async::Task<Step> Adopt(Subnet subnet, Identity claim);
   async::Task<Step> Report(Subnet subnet);
 
   Context& context_;

@@ -179,6 +179,9 @@ void System::Parts::ListenToSubnets() {
              if (another) {
                space.RemoveSubnet(before);
                space.PutSubnet(now);
+             } else if (before.made != now.made) {
+               space.PutSubnet(now);  // it is its claim's block now, or not any more
+               tell_claim(key, now);
              } else if (before.phase != now.phase && now.phase == SubnetPhase::kFailed) {
                space.PutSubnet(now);  // others go before one that was told so
              }
@@ -252,11 +255,14 @@ void System::Parts::LookAtSubnetOf(const Claim& claim) {
                            [&](const std::string& key, const Subnet&) { work->subnets.Add(key); });
 }
 
-// The grace period of its Subnets may be over.
+// The grace period of Subnets that are being deleted may be over, whether their claims are there or
+// not.
 void System::Parts::LookAtResting(const std::string& pool) {
-  const Space::PoolState* state = space.Find(pool);
-  if (!work || !state) return;
-  for (const auto& [subnet, block] : state->resting) work->subnets.Add(subnet);
+  if (!work) return;
+  caches.subnets.ForEachIn(caches.subnets_by_pool, pool,
+                           [&](const std::string& key, const Subnet& subnet) {
+                             if (subnet.id.deleting != 0) work->subnets.Add(key);
+                           });
 }
 
 void System::Parts::Elected() {
@@ -337,6 +343,10 @@ void System::Parts::OnFigures(const std::string& pool) {
 
 void System::Parts::OnRoom(const std::string& pool) {
   if (!work) return;
+  // Blocks that claims were told of go to them before anybody else's turn comes.
+  caches.claims.ForEachIn(
+      caches.unbound_claims_by_pool, pool,
+      [this](const std::string&, const Claim& claim) { work->claim.Reclaim(claim); });
   caches.claims.ForEachIn(caches.unbound_claims_by_pool, pool,
                           [this](const std::string& key, const Claim& claim) {
                             if (!work->claim.BacksOff(claim)) work->claims.Add(key);

@@ -4,6 +4,8 @@
 namespace berth::ipam {
 namespace {
 
+using testing::HasSubstr;
+
 TEST_F(SystemTest, AClaimKeepsItsBlockWhenItsClusterIDChanges) {
   Pool("p", "10.0.0.0/24");
   Claim("c", "p", 26, "one");
@@ -243,6 +245,72 @@ TEST_F(SystemTest, ABoundClaimsBlockIsNotLostToANewClaimWhenItsSubnetIsDeletedWi
   executor_.Advance(1min);
   EXPECT_EQ(Allocated("c"), "10.0.0.0/26");
   EXPECT_EQ(Allocated("b"), "10.0.0.64/26");
+}
+
+TEST_F(SystemTest, AClaimGetsItsBlockAgainWhenItsPoolIsMadeAnewBeforeOneThatWaited) {
+  Pool("p", "10.0.0.0/24");
+  Claim("told", "p", 26);
+  ASSERT_EQ(Allocated("told"), "10.0.0.0/26");
+  Merge("subnetpools", "p",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})");
+  Delete("subnetpools", "p");
+  executor_.Advance(10s);
+  Claim("a-new-one", "p", 26);
+  ASSERT_EQ(Reason("subnetclaims", "a-new-one"), "PoolNotFound");
+  Pool("p", "10.0.0.0/24");
+  executor_.Advance(2s);
+  EXPECT_EQ(Allocated("told"), "10.0.0.0/26");
+  EXPECT_EQ(Phase("told"), "Bound");
+  EXPECT_EQ(Allocated("a-new-one"), "10.0.0.64/26");
+}
+
+TEST_F(SystemTest, AClaimGetsItsBlockAgainWhenItsPoolIsReadyBeforeOneThatWaited) {
+  Pool("m", "10.0.0.0/16");
+  Pool("ch", "10.0.1.0/24", R"(,"parentRef":"m")");
+  Claim("told", "ch", 26);
+  Merge("subnetpools", "m", R"({"spec":{"parentRef":"top"}})");
+  Claim("a-new-one", "ch", 26);
+  replica_.reset();
+  Delete("subnets", "ch-10-0-1-0-26");
+  Boot();
+  Merge("subnetpools", "m", R"({"spec":{"parentRef":null}})");
+  executor_.Advance(2s);
+  EXPECT_EQ(Allocated("told"), "10.0.1.0/26");
+  EXPECT_EQ(Phase("told"), "Bound");
+  EXPECT_EQ(Allocated("a-new-one"), "10.0.1.64/26");
+}
+
+TEST_F(SystemTest, AClaimKeepsABlockOfASizeThatItsPoolDoesNotGiveOutAnyMore) {
+  Pool("p", "10.0.0.0/24");
+  Claim("told", "p", 28);
+  Merge("subnetpools", "p", R"({"spec":{"maxBlockSize":26,"defaultBlockSize":26}})");
+  replica_.reset();
+  Delete("subnets", "p-10-0-0-0-28");
+  Boot();
+  Claim("n", "p", 26);
+  EXPECT_EQ(Allocated("told"), "10.0.0.0/28");
+  EXPECT_EQ(Phase("told"), "Bound");
+  EXPECT_EQ(Allocated("n"), "10.0.0.64/26");
+}
+
+TEST_F(SystemTest, AClaimThatWaitsForAPoolSaysWhyTheNewReasonToo) {
+  Pool("ch", "10.1.0.0/24", R"(,"parentRef":"m","defaultBlockSize":28)");
+  Claim("c", "ch", 28);
+  ASSERT_THAT(Status("subnetclaims", "c").to_string(), HasSubstr("there is no SubnetPool m"));
+  Pool("m", "10.9.0.0/16");
+  executor_.Advance(2s);
+  EXPECT_THAT(Status("subnetclaims", "c").to_string(), HasSubstr("10.1.0.0/24"));
+}
+
+TEST_F(SystemTest, AFailedSubnetNamesTheBlockThatIsInItsWayNow) {
+  Create("Subnet", "a1", R"("poolRef":"late","cidr":"10.0.0.0/25","clusterID":"a1")");
+  Create("Subnet", "a2", R"("poolRef":"late","cidr":"10.0.0.128/25","clusterID":"a2")");
+  Create("Subnet", "b", R"("poolRef":"late","cidr":"10.0.0.0/24","clusterID":"b")");
+  Pool("late", "10.0.0.0/23");
+  ASSERT_THAT(Status("subnets", "b").to_string(), HasSubstr("10.0.0.0/25"));
+  Delete("subnets", "a1");
+  executor_.Advance(2s);
+  EXPECT_THAT(Status("subnets", "b").to_string(), HasSubstr("10.0.0.128/25"));
 }
 
 TEST_F(SystemTest, AParentsNameMayBeTooLongForALabel) {

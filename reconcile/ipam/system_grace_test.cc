@@ -51,6 +51,24 @@ TEST_F(GraceTest, AShorterGracePeriodHoldsForWhatRestsAlready) {
   EXPECT_THAT(List("subnets"), IsEmpty());
 }
 
+TEST_F(GraceTest, ASubnetThatIsDeletedUnderItsClaimRestsNoLongerThanItsPoolSays) {
+  for (const char* pool : {"p", "q"}) {
+    Pool(pool, pool == std::string("p") ? "10.0.0.0/24" : "10.0.1.0/24", kMonth);
+    Claim(Format("of-{}", pool), pool, 26);
+  }
+  Delete("subnets", "p-10-0-0-0-26");
+  Delete("subnets", "q-10-0-1-0-26");
+  Merge("subnetpools", "p", R"({"spec":{"reuseGracePeriodSeconds":0}})");
+  executor_.Advance(5s);
+  EXPECT_FALSE(Get("subnets", "p-10-0-0-0-26")["metadata"].contains("deletionTimestamp"))
+      << "it was made again";
+  Merge("subnetpools", "q",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})");
+  Delete("subnetpools", "q");
+  executor_.Advance(10s);
+  EXPECT_THAT(List("subnetpools"), SizeIs(1));
+}
+
 TEST_F(GraceTest, ARecreatedClaimGetsAnotherBlockAtOnce) {
   Pool("p", "10.0.0.0/24", kMonth);
   Released("c", "p", 26);

@@ -173,5 +173,30 @@ TEST_F(OwnersTest, ASubnetThatNamesAClaimByItsUidAloneStays) {
   EXPECT_EQ(Status("subnets", "hand")["phase"], "Allocated");
 }
 
+TEST_F(OwnersTest, AClaimsSubnetGetsItsLabelAndItsOwnerBack) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  const auto strip = [this] {
+    Merge("subnets", "p-10-0-0-0-24",
+          R"({"metadata":{"labels":{"plexaubnet.io/ipam":null},"ownerReferences":null}})");
+  };
+  strip();
+  executor_.Advance(2s);
+  const Json metadata = Get("subnets", "p-10-0-0-0-24")["metadata"];
+  EXPECT_EQ(metadata["labels"]["plexaubnet.io/ipam"], "true");
+  EXPECT_EQ(metadata["ownerReferences"][0]["name"], "c");
+  // While nobody leads.
+  replica_.reset();
+  strip();
+  Boot();
+  executor_.Advance(5s);
+  EXPECT_EQ(Reason("subnetclaims", "c"), "Bound");
+  Delete("subnetclaims", "c");
+  executor_.Advance(5s);
+  EXPECT_THAT(List("subnets"), IsEmpty());
+  Claim("d", "p", 24, "c");
+  EXPECT_EQ(Phase("d"), "Bound") << "the clusterID is free again";
+}
+
 }  // namespace
 }  // namespace berth::ipam
