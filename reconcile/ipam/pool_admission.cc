@@ -45,9 +45,10 @@ void CheckSizes(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& r
                     Format("must not be below spec.minBlockSize, {}", *pool.min_block));
 }
 
+// Reads no more ranges than there may be blocks: whatever comes, the work is bounded.
 void CheckExclusions(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& range) {
-  std::size_t count = pool.pre_allocations.size();
-  for (std::size_t i = 0; i < pool.excluded.size(); ++i) {
+  std::size_t count = pool.excluded.size() + pool.pre_allocations.size();
+  for (std::size_t i = 0; i < pool.excluded.size() && count <= kMaxExcludedBlocks; ++i) {
     const std::string field = Format("spec.excludedRanges[{}]", i);
     const auto blocks = ParseRange(pool.excluded[i]);
     if (!blocks) {
@@ -55,13 +56,13 @@ void CheckExclusions(Verdict& verdict, const Pool& pool, const std::optional<Cid
     } else if (range && !blocks->empty() && blocks->front().family() != range->family()) {
       verdict.Invalid(field, pool.excluded[i], "not of the pool's address family");
     }
-    count += blocks ? blocks->size() : 0;
+    if (blocks) count += blocks->size() - 1;
   }
   if (count > kMaxExcludedBlocks)
     verdict.Invalid("spec.excludedRanges", Format("{} ranges", pool.excluded.size()),
-                    Format("with spec.preAllocations they come to {} blocks, at most {} are "
-                           "allowed; use ranges that begin and end at the borders of blocks",
-                           count, kMaxExcludedBlocks));
+                    Format("with spec.preAllocations they come to more than {} blocks; use ranges "
+                           "that begin and end at the borders of blocks",
+                           kMaxExcludedBlocks));
 }
 
 void CheckPreAllocations(Verdict& verdict, const Pool& pool, const std::optional<Cidr>& range) {
@@ -69,6 +70,8 @@ void CheckPreAllocations(Verdict& verdict, const Pool& pool, const std::optional
     Cidr block;
     const std::string* claim;
   };
+  if (pool.pre_allocations.size() > kMaxExcludedBlocks)
+    return verdict.TooMany("spec.preAllocations", pool.pre_allocations.size(), kMaxExcludedBlocks);
   std::vector<Kept> kept;
   for (const auto& [claim, text] : pool.pre_allocations) {
     const std::string field = Format("spec.preAllocations[{}]", claim);

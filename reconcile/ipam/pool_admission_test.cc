@@ -99,7 +99,19 @@ TEST_F(PoolAdmission, CountsTheBlocksThatExclusionsComeTo) {
   EXPECT_THAT(Faults(Create({"pool", excluding(136)})), IsEmpty());
   EXPECT_THAT(Faults(Create({"pool", excluding(137)})),
               ElementsAre(AllOf(StartsWith("spec.excludedRanges: "),
-                                HasSubstr("come to 4110 blocks, at most 4096 are allowed"))));
+                                HasSubstr("come to more than 4096 blocks"))));
+}
+
+TEST_F(PoolAdmission, TooManyExclusionsAreRefusedUnread) {
+  const auto excluding = [](int ranges, const std::string& last) {
+    std::string texts;
+    for (int i = 0; i < ranges; ++i) texts += R"("",)";
+    return Format(R"("cidr":"10.0.0.0/8","excludedRanges":[{}"{}"])", texts, last);
+  };
+  const auto too_many = ElementsAre(HasSubstr("come to more than 4096 blocks"));
+  EXPECT_THAT(Faults(Create({"pool", excluding(100'000, "")})), too_many);
+  const Verdict now = Update({"pool", excluding(99'999, "")}, {"pool", excluding(100'000, "")});
+  EXPECT_THAT(Faults(now), too_many);
 }
 
 TEST_F(PoolAdmission, Flaw12PoolsOfANamespaceDoNotOverlap) {
