@@ -22,7 +22,7 @@ bool IsBig(std::string_view text) {
 
 }  // namespace
 
-std::string WithFractions(std::string_view text, std::size_t most_digits) {
+std::string WithFractions(std::string_view text) {
   constexpr std::string_view kInNumbers = "0123456789+-.eE";
   std::string out;
   bool in_string = false;
@@ -30,7 +30,7 @@ std::string WithFractions(std::string_view text, std::size_t most_digits) {
     const std::size_t end = std::min(text.find_first_not_of(kInNumbers), text.size());
     const std::string_view number = text.substr(0, end);
     out += number;
-    if (!in_string && number.size() <= most_digits && IsBig(number)) out += ".0";
+    if (!in_string && IsBig(number)) out += ".0";
     // The next character, which ends a string, begins one, or escapes its successor.
     const std::size_t taken = in_string && text.substr(end).starts_with('\\') ? 2 : 1;
     if (text.substr(end).starts_with('"')) in_string = !in_string;

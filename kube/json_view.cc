@@ -202,11 +202,11 @@ Result<JsonView> JsonDocument::Parse(std::string_view text) {
     error = simdjson::CAPACITY;
   } else {
     error = impl_->Parse(text, root);
-    // simdjson keeps longer ones as text, but takes those of 20 digits for malformed.
-    if (error == simdjson::NUMBER_ERROR) {
-      error = impl_->Parse(WithFractions(text, 20), root);
-    } else if (error == simdjson::SUCCESS && MayHaveHugeNumber(text)) {
-      error = impl_->Parse(WithFractions(text, text.size()), root);
+    // simdjson keeps whole numbers that fit no 64 bits as text, however long they are, but takes
+    // those of 20 digits for malformed.
+    if (error == simdjson::NUMBER_ERROR ||
+        (error == simdjson::SUCCESS && MayHaveHugeNumber(text))) {
+      error = impl_->Parse(WithFractions(text), root);
     }
   }
   if (error == simdjson::SUCCESS) return JsonView::Element::View(root);

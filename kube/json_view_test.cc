@@ -149,6 +149,13 @@ TEST_F(JsonViewTest, WholeNumbersBeyondADoublesRangeAreRefused) {
   }
 }
 
+TEST_F(JsonViewTest, LargeWholeNumbersReadAsTheyAreWritten) {
+  const std::string written = Parse("[18446744073709551616," + std::string(100, '7') + ",\"" +
+                                    std::string(400, '7') + "\"]")
+                                  .ToJson();
+  EXPECT_EQ(Parse(written).ToJson(), written);
+}
+
 TEST_F(JsonViewTest, DepthIsBounded) {
   EXPECT_TRUE(document_.Parse(Nested(JsonDocument::kMaxDepth)));
   EXPECT_THAT(Refused(Nested(JsonDocument::kMaxDepth + 1)), HasSubstr("too deep"));

@@ -25,7 +25,7 @@ class Decoder::Builder {
     dom::element root;
     auto error = parser_.parse(text.data(), text.size()).get(root);
     if (error == simdjson::BIGINT_ERROR || error == simdjson::NUMBER_ERROR)
-      error = parser_.parse(WithFractions(text, std::string_view::npos)).get(root);
+      error = parser_.parse(WithFractions(text)).get(root);
     if (error) return Failed(error);
     duplicates_ = duplicates;
     path_.clear();
