@@ -447,7 +447,7 @@ IpamPicture::Wrong IpamPicture::CheckChild(const std::string& name, const Json& 
 }
 
 // A claim that was told of a block and asks for it still has a right to it, with a Subnet or
-// without.
+// without, unless it was told that the block is lost.
 IpamPicture::Wrong IpamPicture::CheckPromised(
     const Block& made, const std::map<std::string, std::string>& told) const {
   for (const Json& claim : claims_) {
@@ -462,6 +462,7 @@ IpamPicture::Wrong IpamPicture::CheckPromised(
     }
     const auto size = Number(spec, "blockSize");
     const std::string requested = Text(spec, "requestedCIDR");
+    if (Text(ConditionOf(claim, "Ready"), "reason") == "AllocationLost") continue;
     if ((size > 0 && size != promised->prefix()) || (!requested.empty() && requested != block)) {
       continue;
     }

@@ -302,8 +302,9 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Make(Claim cl
       made.error().error_class == kube::ErrorClass::kTerminal) {
     made = co_await MakeAs(claim, owner, block, OtherSubnetName(claim.pool, block));
   }
-  // Given back, so that others may try with it.
-  if (!made && made.error().error_class == kube::ErrorClass::kTerminal) {
+  // Given back, so that others may try with it, unless the claim was told of it.
+  if (!made && made.error().error_class == kube::ErrorClass::kTerminal &&
+      PromisedBlock(claim) != block) {
     context_.space.Abandon(owner);
   }
   co_return made;

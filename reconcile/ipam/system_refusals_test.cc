@@ -177,6 +177,23 @@ TEST_F(RefusedCreateTest, ABlockWhoseNameAnotherSubnetHasGetsAnother) {
   EXPECT_EQ(Send(kube::Method::kGet, Path("subnets", name)).code, 404);
 }
 
+TEST_F(RefusedCreateTest, ABlockThatAClaimWasToldOfIsKeptWhileItsSubnetIsRefused) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 25);
+  ASSERT_EQ(Allocated("c"), "10.0.0.0/25");
+  refusing.words = "exceeded quota: few";
+  Delete("subnets", "p-10-0-0-0-25");
+  executor_.Advance(5s);
+  ASSERT_EQ(Reason("subnetclaims", "c"), "SubnetRefused");
+  Pool("child", "10.0.0.0/28", R"(,"parentRef":"p")");
+  EXPECT_EQ(Reason("subnetpools", "child"), "PoolOverlap");
+  refusing.words.clear();
+  executor_.Advance(2min);
+  EXPECT_EQ(Phase("c"), "Bound");
+}
+
 TEST_F(RefusedCreateTest, AClaimWhoseNamesAreAllTakenSaysSoAndWaits) {
   RefusingTransport counting(executor_, transport_, "/subnets");
   BootThrough(counting);
