@@ -463,6 +463,11 @@ IpamPicture::Wrong IpamPicture::CheckPromised(
     const auto size = Number(spec, "blockSize");
     const std::string requested = Text(spec, "requestedCIDR");
     if (Text(ConditionOf(claim, "Ready"), "reason") == "AllocationLost") continue;
+    // Its Subnet and its pool went, and the write that says so is under way.
+    if (Text(Part(claim, "status"), "phase") == "Bound" &&
+        !std::ranges::contains(blocks_, UidOf(claim), &Block::named_uid)) {
+      continue;
+    }
     if ((size > 0 && size != promised->prefix()) || (!requested.empty() && requested != block)) {
       continue;
     }

@@ -85,8 +85,10 @@ void CheckClaimChange(Verdict& verdict, const Claim& now, const Claim& before) {
   if (now.stamp != before.stamp && !now.stamp.empty())
     verdict.Forbidden(Format("metadata.annotations[{}]", kStampAnnotation),
                       "is set when the claim is created; it can only be removed");
+  // Its Subnet may be there although it is in Error, and has the clusterID of then.
+  if (before.Bound() || !before.allocated.empty())
+    verdict.Immutable("spec.clusterID", before.cluster, now.cluster);
   if (!before.Bound()) return;
-  verdict.Immutable("spec.clusterID", before.cluster, now.cluster);
   verdict.Immutable(kRequestField, before.requested, now.requested);
   // A manifest that leaves it out, as it did before Berth filled it in, changes nothing.
   if (now.block_size) verdict.Immutable(kSizeField, before.block_size, now.block_size);

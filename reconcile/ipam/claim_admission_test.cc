@@ -163,6 +163,9 @@ TEST_F(ClaimAdmission, WhatABoundClaimAskedForStays) {
                        R"("phase":"Bound")"};
   EXPECT_THAT(Faults(Update(claim("c", 24, "Bound"), exact)),
               ElementsAre(StartsWith("spec.requestedCIDR: ")));
+  const Proposed lost{"claim", kUsual, "", R"("phase":"Error","allocatedCIDR":"10.0.0.0/24")"};
+  EXPECT_THAT(Faults(Update(lost, claim("d", 26, "Error"))),
+              ElementsAre(StartsWith("spec.clusterID: ")));
   // The manifest that the claim was created with, before its size was filled in.
   const Proposed unsized{"claim", kUsual, "", R"("phase":"Bound")"};
   EXPECT_THAT(Faults(Update(claim("c", 24, "Bound"), unsized)), IsEmpty());

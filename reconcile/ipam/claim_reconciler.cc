@@ -404,13 +404,12 @@ bool ClaimReconciler::IsTold(const Subnet& subnet) const {
     return false;
   }
   const Claim* claim = context_.caches.claims.Get(KeyBeside(subnet.id.Key(), subnet.claim_name));
-  return claim && claim->id.uid == subnet.claim_uid && claim->id.deleting == 0 &&
-         PromisedBlock(*claim) == subnet.cidr;
+  return claim && claim->id.uid == subnet.claim_uid && PromisedBlock(*claim) == subnet.cidr;
 }
 
 void ClaimReconciler::Reclaim(const Claim& claim) {
   const Owner owner = Fingerprint(claim.id.uid);
-  if (claim.id.deleting != 0 || !PromisedBlock(claim)) return;
+  if (!PromisedBlock(claim)) return;
   if (!context_.space.BindingsOfClaim(claim.PoolKey(), owner).empty()) return;
   // A block that somebody else has by now is told of when the claim's turn comes.
   std::ignore = Choose(claim, owner);

@@ -130,7 +130,12 @@ Json AdoptionOf(const Identity& id, std::string_view object, const kube::Resourc
   Json patch = PatchOf(id);
   Json& owners = patch["metadata"]["ownerReferences"];
   owners = Json::parse(object)["metadata"].get_value_or<Json>("ownerReferences", Json::Array());
-  owners.push_back(OwnerReference(owner_kind, owner));
+  Json reference = OwnerReference(owner_kind, owner);
+  // An object has one controller at most.
+  for (const Json& other : owners.array_range()) {
+    if (other.get_value_or<bool>("controller", false)) reference["controller"] = false;
+  }
+  owners.push_back(std::move(reference));
   return patch;
 }
 

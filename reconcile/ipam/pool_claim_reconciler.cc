@@ -386,7 +386,16 @@ async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
   }
   const auto no_block = co_await BlocksGone(claim);
   if (!no_block) co_return std::unexpected(no_block.error());
-  if (!*no_block) co_return runtime::Requeue{1s};
+  if (!*no_block) {
+    std::string phase = claim.phase.empty() ? "Pending" : claim.phase;
+    const Claim* block = BlockClaimOf(claim);
+    std::string message =
+        Format("SubnetClaim {} has to go first", block ? block->id.name : ChildClaimName(claim.id));
+    co_return co_await Tell(
+        std::move(claim),
+        {.phase = std::move(phase), .reason = "Deleting", .message = std::move(message)},
+        kLookAgain);
+  }
   const std::string uid = claim.id.uid;
   if (auto removed = co_await SetFinalizer(&claim, false); !removed) {
     co_return std::unexpected(removed.error());

@@ -26,7 +26,8 @@ std::string WhoUses(const Space& space, const Space::PoolState& state) {
   if (const auto children = space.Dependants(state); !children.empty()) {
     return Format("it waits for child pool {} to go", SplitKey(children.front()).second);
   }
-  return "it waits for an allocation under way";
+  if (space.InUse(state.key)) return "it waits for an allocation under way";
+  return "it waits for the finalizers of other controllers";
 }
 
 }  // namespace
@@ -87,6 +88,9 @@ async::Task<Outcome> PoolReconciler::Update(std::string key) {
 
 async::Task<Outcome> PoolReconciler::End(std::string key, Pool pool) {
   if (!context_.space.InUse(key)) {
+    if (!pool.id.other_finalizers.empty()) {  // it stays for a while, and says why
+      if (auto told = co_await Report(key); !told) co_return std::unexpected(told.error());
+    }
     if (!pool.id.finalizer) co_return runtime::Requeue{};
     const auto removed = co_await SetFinalizer(std::move(pool), false);
     if (!removed) co_return std::unexpected(removed.error());

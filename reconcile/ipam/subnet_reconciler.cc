@@ -101,7 +101,8 @@ async::Task<Outcome> SubnetReconciler::LookFor(std::string key, Subnet made) {
   co_return runtime::Requeue{};
 }
 
-// Gives the claim's Subnet its label and its owner reference back.
+// Gives the claim's Subnet its label and its owner reference back, and the finalizer by which it
+// rests.
 async::Task<Step> SubnetReconciler::Adopt(Subnet subnet, Identity claim) {
   const auto read = co_await context_.api.Get(kSubnets, subnet.id.ns, subnet.id.name);
   if (!read && IsGone(read.error())) co_return Step();
@@ -109,6 +110,10 @@ async::Task<Step> SubnetReconciler::Adopt(Subnet subnet, Identity claim) {
   Json patch = AdoptionOf(subnet.id, *read, kClaims, claim);
   patch["metadata"]["labels"] = Json::Object();
   patch["metadata"]["labels"][kMadeByLabel] = "true";
+  const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
+  if (pool && pool->pool.grace_seconds > 0) {
+    patch["metadata"]["finalizers"] = FinalizersOf(subnet.id, kFinalizer);
+  }
   const auto written = co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());

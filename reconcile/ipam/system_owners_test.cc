@@ -198,5 +198,53 @@ TEST_F(OwnersTest, AClaimsSubnetGetsItsLabelAndItsOwnerBack) {
   EXPECT_EQ(Phase("d"), "Bound") << "the clusterID is free again";
 }
 
+TEST_F(OwnersTest, ASubnetThatHasAnotherControllerIsStillItsClaims) {
+  Pool("p", "10.0.0.0/16");
+  Claim("c", "p", 24);
+  Merge(
+      "subnets", "p-10-0-0-0-24",
+      R"({"metadata":{"labels":{"plexaubnet.io/ipam":null},"ownerReferences":[{"apiVersion":"v1",)"
+      R"("kind":"Namespace","name":"default","uid":"u","controller":true}]}})");
+  executor_.Advance(5s);
+  EXPECT_EQ(Reason("subnetclaims", "c"), "Bound");
+}
+
+TEST_F(OwnersTest, ABlockStaysHeldWhileItsClaimIsThereHoweverItIsDeleted) {
+  Pool("p", "10.7.0.0/28", R"(,"defaultBlockSize":28)");
+  Create("SubnetClaim", "a", R"("poolRef":"p","clusterID":"x","blockSize":28)",
+         R"(,"finalizers":["example.com/teardown"])");
+  ASSERT_EQ(Allocated("a"), "10.7.0.0/28");
+  Delete("subnetclaims", "a");
+  Delete("subnets", "p-10-7-0-0-28");  // as in the foreground
+  executor_.Advance(5s);
+  Claim("b", "p", 28);
+  EXPECT_EQ(Reason("subnetclaims", "b"), "PoolExhausted");
+  Boot();
+  EXPECT_EQ(Reason("subnetclaims", "b"), "PoolExhausted");
+  Merge("subnetclaims", "a", R"({"metadata":{"finalizers":null}})");
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("b"), "10.7.0.0/28");
+}
+
+TEST_F(OwnersTest, DeletionNamesWhatItWaitsFor) {
+  Pool("p", "10.0.0.0/16");
+  PoolClaim("pc", "p", 20);
+  const std::string name = BoundPool("pc");
+  Merge("subnetclaims", name, R"({"metadata":{"finalizers":["example.com/held"]}})");
+  Delete("subnetpoolclaims", "pc");
+  executor_.Advance(10s);
+  EXPECT_EQ(Status("subnetpoolclaims", "pc")["message"],
+            "SubnetClaim " + name + " has to go first");
+  Merge("subnetclaims", name, R"({"metadata":{"finalizers":null}})");
+  executor_.Advance(10s);
+  EXPECT_FALSE(Exists("subnetpoolclaims", "pc"));
+  Merge("subnetpools", "p",
+        Format(R"({{"metadata":{{"finalizers":["{}","example.com/held"]}}}})", kFinalizer));
+  Delete("subnetpools", "p");
+  executor_.Advance(10s);
+  EXPECT_THAT(Status("subnetpools", "p").to_string(),
+              testing::HasSubstr("it waits for the finalizers of other controllers"));
+}
+
 }  // namespace
 }  // namespace berth::ipam

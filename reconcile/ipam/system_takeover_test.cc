@@ -107,14 +107,17 @@ TEST_F(TakeoverTest, APoolThatLostItsOwnerReferenceGetsItBack) {
   EXPECT_EQ(Reason("subnetpools", "finance-bvd2g"), "Ready");
 }
 
-TEST_F(TakeoverTest, APoolThatCannotBeAdoptedMakesItsClaimSaySo) {
+TEST_F(TakeoverTest, APoolThatHasAnotherControllerIsAdoptedBesideIt) {
   Leave();
   Merge("subnetpools", "finance-bvd2g",
         R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"mine",)"
         R"("uid":"1","controller":true}]}})");
   Boot();
   executor_.Advance(1min);
-  EXPECT_EQ(Reason("subnetpoolclaims", "finance"), "Refused");
+  EXPECT_EQ(Reason("subnetpoolclaims", "finance"), "Bound");
+  const Json owners = Get("subnetpools", "finance-bvd2g")["metadata"]["ownerReferences"];
+  ASSERT_EQ(owners.size(), 2u);
+  EXPECT_EQ(owners[1]["controller"], false);
 }
 
 TEST_F(TakeoverTest, APoolThatIsOrphanedStaysWhenItsClaimIsDeleted) {
