@@ -399,6 +399,8 @@ IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
         (!astray && other.pool != block.pool)) {
       continue;
     }
+    // The block that the pool was made of, before its range was moved away.
+    if (other.cluster == block.pool && other.cidr.Contains(block.cidr)) continue;
     return Format("Subnets {} and {} were told that they have {} and {}", block.name, other.name,
                   block.cidr.ToString(), other.cidr.ToString());
   }
