@@ -37,6 +37,7 @@
 #include "server/directory_lock.h"
 #include "server/housekeeping.h"
 #include "server/http_server.h"
+#include "server/peer_name.h"
 #include "server/process.h"
 #include "server/tls_settings.h"
 
@@ -67,23 +68,6 @@ struct FrontProxy {
     return FrontProxy{std::move(*config)};
   }
 };
-
-// The common name of a client certificate that counts now.
-std::optional<std::string> NameOfPeer(const drogon::HttpRequestPtr& request,
-                                      const http::PeerCertificates::Authority& authority) {
-  using Clock = http::PeerCertificates::Clock;
-  static thread_local http::PeerCertificates peers(
-      {.common_name = [](const std::string& pem) { return certs::CommonName(pem).value_or(""); },
-       .not_after =
-           [](const std::string& pem) {
-             return Clock::time_point(std::chrono::seconds(certs::NotAfter(pem).value_or(0)));
-           },
-       .is_signed =
-           [](const std::string& pem, const std::string& authority_pem) {
-             return certs::CheckClient(authority_pem, pem).has_value();
-           }});
-  return peers.NameOf(request->peerCertificate(), authority);
-}
 
 // A key for one purpose from a secret that has another.
 std::string DeriveKey(const std::string& secret, const std::string& purpose) {

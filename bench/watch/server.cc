@@ -10,10 +10,10 @@
 #include <string>
 #include <thread>
 
-#include "certs/authority.h"
 #include "handlers/apis/api_server.h"
 #include "handlers/apis/live_collection.h"
 #include "server/http_server.h"
+#include "server/peer_name.h"
 
 namespace {
 
@@ -72,8 +72,7 @@ int main(int argc, char** argv) {
 
   prometheus::Registry registry;
   apis::LiveCollection ticks(Ticks());
-  apis::Authenticator authenticator(
-      nullptr, [](const std::string& pem) { return certs::CommonName(pem).value_or(""); });
+  apis::Authenticator authenticator(nullptr, server::NameOfPeer);
   authenticator.SetRequestHeader(std::make_shared<const apis::RequestHeaderConfig>(
       apis::RequestHeaderConfig::Usual(ca, {"front-proxy-client"})));
   apis::Authorizer authorizer(nullptr);
