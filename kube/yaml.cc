@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <unordered_set>
 #include <utility>
@@ -28,11 +30,11 @@ std::unexpected<Error> At(const YAML::Mark& mark, std::string_view why) {
   return Terminal(Format("line {}: {}", mark.line + 1, why));
 }
 
-template <typename Number, typename... Base>
-std::optional<Number> Whole(std::string_view digits, Base... base) {
+template <typename Number>
+std::optional<Number> Whole(std::string_view digits, int base) {
   Number number{};
   const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), number, base...);
+      std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
   if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size()) {
     return std::nullopt;
   }
@@ -61,10 +63,14 @@ std::optional<Json> WholeNumber(std::string_view text) {
 std::optional<Json> Number(std::string_view text) {
   if (auto whole = WholeNumber(text)) return whole;
   if (text.starts_with('+')) text.remove_prefix(1);
-  // from_chars also takes words, "inf" and "nan", which are strings here.
-  if (text.find_first_not_of("+-.0123456789eE") != text.npos) return std::nullopt;
-  const auto number = Whole<double>(text);
-  return number ? std::optional(Json(*number)) : std::nullopt;
+  // strtod also takes words, "inf" and "nan", which are strings here; so are numbers beyond a
+  // double's range. One that is too small for a double is 0, as in JSON.
+  if (text.empty() || text.find_first_not_of("+-.0123456789eE") != text.npos) return std::nullopt;
+  const std::string copy(text);
+  char* end = nullptr;
+  const double number = std::strtod(copy.c_str(), &end);
+  if (end != copy.c_str() + copy.size() || !std::isfinite(number)) return std::nullopt;
+  return Json(number);
 }
 
 // A document being written as JSON text. Maps become values in the end, all at once: adding members
