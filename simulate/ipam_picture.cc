@@ -325,7 +325,7 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
   }
   for (const auto& [name, pool] : pools_) {
     const std::string owner = OwnerOf(pool);
-    // One that is restored after its claim has gone is deleted, and waits for those who use it.
+    // A pool that is restored after its claim has gone is deleted, and waits for its Subnets.
     if (!owner.empty() && !uids.contains(owner) && !Deleting(pool)) {
       return "pool " + name + " is of no pool claim";
     }

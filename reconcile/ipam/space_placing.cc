@@ -173,7 +173,7 @@ void Space::PlaceWaiting(PoolState& state, Waiting which, const std::optional<Ci
     const auto found = state.unplaced.find(key);
     if (found == state.unplaced.end()) continue;
     const Subnet subnet = found->second;
-    // One that still has no block may have another one in its way.
+    // A Subnet that still has no block may have another block in its way.
     if (Place(state, subnet)) EraseUnplaced(state, key);
     if (!quiet_) callbacks_.on_placement(key);
   }
