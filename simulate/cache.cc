@@ -94,10 +94,7 @@ void Cache::Act(World& world) {
   } else if (world.random().Chance(0.4)) {
     world.Ask({.method = kube::Method::kDelete, .path = path});
   } else {
-    world.Ask({.method = kube::Method::kPatch,
-               .path = path,
-               .body = Format(R"({{"data":{{"n":"{}"}}}})", world.random().Next()),
-               .content_type = "application/merge-patch+json"});
+    world.Merge(path, Format(R"({{"data":{{"n":"{}"}}}})", world.random().Next()));
   }
 }
 

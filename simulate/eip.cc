@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
-#include <tuple>
 #include <utility>
 
 #include "cloud/aliyun/api_client.h"
@@ -28,7 +26,6 @@ namespace {
 using namespace std::chrono_literals;
 namespace simulator = cloud::simulator;
 
-constexpr const char* kMergePatch = "application/merge-patch+json";
 constexpr const char* kSecret = "simulated";
 constexpr const char* kOtherKeyId = "LTAIother";
 constexpr const char* kOtherAccount = "6543210987654321";
@@ -53,12 +50,6 @@ constexpr std::uint64_t kThrottles = 0;
 constexpr std::uint64_t kStormsOfChaos = 7;
 constexpr std::size_t kQuota = 100'000;
 
-std::string ObjectPath(std::string_view name) {
-  return std::string(Eip::kCollection).append("/").append(name);
-}
-
-Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
-
 simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
   Dice random(seed);
   simulator::Cloud::Options options{.seed = seed};
@@ -71,16 +62,6 @@ simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
   options.vpc.binding = random.Between(0s, 5s);
   options.client_tokens.processing = random.Chance(0.5) ? random.Between(0s, 3s) : 0s;
   return options;
-}
-
-// Somebody thinks better of the tags.
-void DropTagsWithin(World& world, async::Duration most, std::string name) {
-  world.scheduler().After(world.random().Between(0s, most), [&world, name = std::move(name)] {
-    world.Ask({.method = kube::Method::kPatch,
-               .path = ObjectPath(name),
-               .body = R"({"spec":{"tags":null}})",
-               .content_type = kMergePatch});
-  });
 }
 
 }  // namespace
@@ -352,219 +333,6 @@ void Eip::Move(World& world) {
   });
 }
 
-void Eip::Act(World& world) {
-  const auto roll = world.random().Below(100);
-  if (roll < 70) return users_->Act();
-  if (roll < 73) return DropTags(world);
-  if (roll < 77) return Wipe(world);
-  if (roll < 81) return Restore(world);
-  if (roll < 83) return CopyStatus(world);
-  if (roll < 86) {
-    world.Trace("{}", "a list will be empty");
-    ++empty_lists_;
-    return;
-  }
-  Meddle(world);
-}
-
-// To be imported: mostly one that users had before, or any that there is, or none.
-std::string Eip::SomeAddress(World& world) const {
-  Dice& random = world.random();
-  const auto roll = random.Below(10);
-  const auto eips = cloud_.vpc().Eips();
-  if (roll < 7) return own_[random.Below(own_.size())];
-  if (roll < 9 && !eips.empty()) return eips[random.Below(eips.size())].allocation_id;
-  return "eip-nowhere";
-}
-
-// A user removes spec.tags soon after something else was done.
-void Eip::DropTags(World& world) {
-  const auto objects = world.List(kCollection);
-  if (objects.empty()) return;
-  DropTagsWithin(world, 3s, NameOf(objects[world.random().Below(objects.size())]));
-}
-
-// A user's change that the controller cannot see: whatever becomes of the address is not its fault.
-void Eip::Tampered(const Json& object, const std::string& action) {
-  const std::string uid = UidOf(object);
-  if (action == "ownerReferences") return;
-  if (action == "finalizers") witness_.Orphan(uid);
-  if (action.starts_with("status.")) edited_.insert(uid);
-  if (action.starts_with("status.conditions") || action == "status.lastSyncTime") return;
-  wiped_.insert(uid);
-  witness_.Excuse(uid);
-}
-
-void Eip::WriteStatus(World& world, const std::string& name, const Json& status) {
-  Json patch;
-  patch["status"] = status;
-  world.Ask({.method = kube::Method::kPatch,
-             .path = ObjectPath(name) + "/status",
-             .body = patch.to_string(),
-             .content_type = kMergePatch});
-}
-
-void Eip::NoteAttempt(const Json& object) {
-  const Json status = Part(object, "status");
-  if (Part(status, "attempt").contains("clientToken")) attempts_[UidOf(object)] = status;
-}
-
-// A user takes another object's status for this one's: as it is, or as it was in the middle of its
-// allocation. Nothing of its own is known any more.
-void Eip::CopyStatus(World& world) {
-  Dice& random = world.random();
-  const auto objects = world.List(kCollection);
-  if (objects.empty()) return;
-  const Json& to = objects[random.Below(objects.size())];
-  const std::string uid = UidOf(to);
-  const Json& from = objects[random.Below(objects.size())];
-  std::string from_uid = UidOf(from);
-  Json status = Part(from, "status");
-  if (random.Chance(0.5) && !attempts_.empty()) {
-    auto attempt = attempts_.begin();
-    std::advance(attempt, random.Below(attempts_.size()));
-    std::tie(from_uid, status) = *attempt;
-    status["allocationID"] = Json::null();
-  }
-  if (from_uid == uid) return;
-  world.Trace("the status of {} is copied to {}", from_uid, NameOf(to));
-  edited_.insert(uid);
-  wiped_.insert(uid);
-  witness_.Excuse(uid);
-  witness_.Orphan(from_uid);  // what both name is kept
-  WriteStatus(world, NameOf(to), status);
-}
-
-// A user who was told to change spec does.
-void Eip::FollowAdvice(World& world, const std::string& uid) {
-  for (const Json& object : world.List(kCollection)) {
-    if (UidOf(object) != uid) continue;
-    world.Ask({.method = kube::Method::kPatch,
-               .path = ObjectPath(NameOf(object)),
-               .body = R"({"spec":{"description":"as advised"}})",
-               .content_type = kMergePatch});
-  }
-}
-
-// A status goes, as when an object or etcd is restored; and perhaps what was written into the spec,
-// and the finalizer.
-void Eip::Wipe(World& world) {
-  Dice& random = world.random();
-  const auto objects = world.List(kCollection);
-  if (objects.empty()) return;
-  const Json& object = objects[random.Below(objects.size())];
-  const std::string uid = UidOf(object);
-  wiped_.insert(uid);
-  // Only who has its tag can be known by it.
-  const std::string id = Text(Part(object, "status"), "allocationID");
-  const bool settled = Text(ReadyOf(object), "status") == "True" && witness_.TagOf(id) == uid;
-  // In another account or region its tag is not found either.
-  if (!settled || moves_) witness_.Excuse(uid);
-  if (random.Chance(0.4)) {
-    const bool strip = random.Chance(0.5);
-    // Without it the object can go unseen.
-    if (strip) witness_.Orphan(uid);
-    front_->SetBypassed(true);
-    world.Ask({.method = kube::Method::kPatch,
-               .path = ObjectPath(NameOf(object)),
-               .body = Format(R"({{"metadata":{{{}}},)"
-                              R"("spec":{{"allocationID":null,"description":"wiped"}}}})",
-                              strip ? R"("finalizers":null)" : ""),
-               .content_type = kMergePatch});
-    front_->SetBypassed(false);
-  }
-  world.Ask({.method = kube::Method::kPatch,
-             .path = ObjectPath(NameOf(object)) + "/status",
-             .body = R"({"status":null})",
-             .content_type = kMergePatch});
-}
-
-// An object is lost, with nobody asking its finalizer, and made again from a backup of its spec,
-// and perhaps of its status.
-void Eip::Restore(World& world) {
-  Dice& random = world.random();
-  const auto objects = world.List(kCollection);
-  if (objects.empty()) return;
-  const Json& object = objects[random.Below(objects.size())];
-  witness_.Orphan(UidOf(object));
-  const std::string path = ObjectPath(NameOf(object));
-  world.Ask({.method = kube::Method::kPatch,
-             .path = path,
-             .body = R"({"metadata":{"finalizers":null}})",
-             .content_type = kMergePatch});
-  world.Ask({.method = kube::Method::kDelete, .path = path});
-  Json copy;
-  copy["apiVersion"] = "eip.alibabacloud.com/v1alpha1";
-  copy["kind"] = "EIP";
-  copy["metadata"] = Json::Object();
-  copy["metadata"]["name"] = NameOf(object);
-  copy["spec"] = object["spec"];
-  const Json made =
-      world.Ask({.method = kube::Method::kPost, .path = kCollection, .body = copy.to_string()})
-          .body;
-  if (!made.contains("spec") || !object.contains("status") || random.Chance(0.5)) return;
-  world.scheduler().After(random.Between(0s, 20s), [this, &world, object, uid = UidOf(made)] {
-    world.Trace("the status of {} is restored", NameOf(object));
-    edited_.insert(uid);
-    // By its spec it has got an address of its own meanwhile, which nothing tells of any more.
-    const std::string id = Text(object["status"], "allocationID");
-    if (id != Text(object["spec"], "allocationID")) witness_.Excuse(uid);
-    WriteStatus(world, NameOf(object), object["status"]);
-  });
-}
-
-void Eip::Note(World& world) {
-  cloud_.Settle(world.scheduler().WallNow());
-  history_.Note(world.scheduler().Now());
-}
-
-// What others do in the cloud.
-void Eip::Meddle(World& world) {
-  Note(world);
-  Dice& random = world.random();
-  const auto eips = cloud_.vpc().Eips();
-  if (eips.empty()) return;
-  const std::string id = eips[random.Below(eips.size())].allocation_id;
-  cloud::Eip& eip = cloud_.vpc().Edit(id);
-  switch (random.Below(9)) {
-    case 0:
-    case 1:
-      world.Trace("others delete {}", id);
-      cloud_.vpc().DeleteEip(id);
-      return;
-    case 2:
-      eip.name = "meddled";
-      return;
-    case 3:
-      // An object that has lost its status as well is beyond help, and so is a PrePaid address of
-      // which its object was not told.
-      if (eip.instance_charge_type == "PrePaid" || wiped_.contains(witness_.TagOf(id))) return;
-      cloud_.vpc().SetTags(id, {});
-      witness_.Untag(id);
-      return;
-    case 4:
-      eip.deletion_protection = true;
-      return;
-    case 5:
-      eip.resource_group_id = "rg-meddled";
-      return;
-    case 6:
-      cloud_.vpc().SetLocks(id, {random.Chance(0.5) ? "financial" : "security"});
-      return;
-    case 7:
-      if (eip.bandwidth_package_status != "BINDED") return;
-      eip.bandwidth_package_id.clear();
-      eip.bandwidth_package_status.clear();
-      return;
-    default:
-      if (eip.status == "Available") {
-        eip.status = "InUse";
-        eip.instance_id = "i-1";
-        eip.instance_type = "EcsInstance";
-      }
-  }
-}
-
 // For a while the cloud takes next to nothing, or nothing of some kind.
 void Eip::SomeStorm(World& world) {
   Dice& random = world.random();
@@ -611,7 +379,7 @@ async::Duration Eip::Aftermath(World& world) {
     ChangeAll(world, "later");
     const auto objects = world.List(kCollection);
     if (objects.empty()) return;
-    world.Ask({.method = kube::Method::kDelete, .path = ObjectPath(NameOf(objects[0]))});
+    world.Ask({.method = kube::Method::kDelete, .path = PathOf(NameOf(objects[0]))});
   });
   world.scheduler().After(kUntilSettled + kUntilTold, [this, &world, kind] {
     told_watch_.emplace(world.scheduler().Now());
@@ -646,10 +414,8 @@ void Eip::LockOne(World& world, async::Duration length) {
 
 void Eip::ChangeAll(World& world, const std::string& how) {
   for (const Json& object : world.List(kCollection)) {
-    world.Ask({.method = kube::Method::kPatch,
-               .path = ObjectPath(NameOf(object)),
-               .body = Format(R"({{"spec":{{"name":"{0}","tags":{{"team":"{0}"}}}}}})", how),
-               .content_type = kMergePatch});
+    world.Merge(PathOf(NameOf(object)),
+                Format(R"({{"spec":{{"name":"{0}","tags":{{"team":"{0}"}}}}}})", how));
   }
 }
 
@@ -657,11 +423,9 @@ bool Eip::DeleteAll(World& world) {
   // Nobody but the user can end these: see CheckObject.
   for (const Json& object : world.List(kCollection)) {
     if (!IsElsewhere(object) && !MayHaveLostAnAddress(UidOf(object))) continue;
-    world.Ask({.method = kube::Method::kPatch,
-               .path = ObjectPath(NameOf(object)),
-               .body = Format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})",
-                              eip::kOnStuckAnnotation),
-               .content_type = kMergePatch});
+    world.Merge(
+        PathOf(NameOf(object)),
+        Format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})", eip::kOnStuckAnnotation));
   }
   users_->DeleteAll();
   return true;

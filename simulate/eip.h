@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cloud/simulator/cloud.h"
@@ -12,6 +13,7 @@
 #include "json/json.h"
 #include "simulate/eip_history.h"
 #include "simulate/eip_witness.h"
+#include "simulate/objects.h"
 #include "simulate/scenario.h"
 #include "simulate/told_watch.h"
 #include "simulate/users.h"
@@ -36,6 +38,11 @@ class Eip : public Scenario {
   static constexpr const char* kKeyId = "LTAIsimulated";
   // In the message of every refusal that passes.
   static constexpr const char* kPasses = "this will pass";
+
+  static std::string PathOf(std::string_view name) {
+    return std::string(kCollection).append("/").append(name);
+  }
+  static Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
 
   explicit Eip(std::uint64_t seed);
   ~Eip() override;

@@ -18,8 +18,6 @@ namespace simulator = cloud::simulator;
 // A pass over an object takes no longer, from the look at the cloud to the last write.
 constexpr auto kPass = 20s;
 
-Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
-
 // Whether a condition is of the spec as it is now.
 bool IsCurrent(const Json& object, const Json& condition) {
   return condition.get_value_or<std::int64_t>("observedGeneration", 0) ==

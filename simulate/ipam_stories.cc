@@ -61,12 +61,7 @@ IpamStories::Step IpamStories::Create(const std::string& kind, const std::string
 
 IpamStories::Step IpamStories::Merge(const std::string& path, const std::string& patch) const {
   return [this, path = PathOf(path), patch = Numbered(patch)] {
-    return world_
-               .Ask({.method = kube::Method::kPatch,
-                     .path = path,
-                     .body = patch,
-                     .content_type = "application/merge-patch+json"})
-               .code == 200;
+    return world_.Merge(path, patch).code == 200;
   };
 }
 

@@ -121,10 +121,7 @@ void Toy::Act(World& world) {
   } else if (random.Chance(0.4)) {
     world.Ask({.method = kube::Method::kDelete, .path = path});
   } else {
-    world.Ask({.method = kube::Method::kPatch,
-               .path = path,
-               .body = Format(R"({{"spec":{{"size":{}}}}})", size),
-               .content_type = "application/merge-patch+json"});
+    world.Merge(path, Format(R"({{"spec":{{"size":{}}}}})", size));
   }
 }
 

@@ -15,7 +15,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kObject = "(object)";
-constexpr const char* kMergePatch = "application/merge-patch+json";
 constexpr const char* kForeignFinalizer = "example.com/hold";
 
 Json WithoutHold(const Json& finalizers) {
@@ -219,10 +218,7 @@ bool Users::Post(const Kind& kind, const std::string& ns, const Json& manifest) 
 }
 
 bool Users::Patch(const Target& target, const Json& patch, const char* subresource) {
-  const auto answer = world_.Ask({.method = kube::Method::kPatch,
-                                  .path = ObjectPath(target) + subresource,
-                                  .body = patch.to_string(),
-                                  .content_type = kMergePatch});
+  const auto answer = world_.Merge(ObjectPath(target) + subresource, patch.to_string());
   return answer.code == 200;
 }
 

@@ -206,6 +206,13 @@ World::Answer World::Ask(kube::Request request) {
   return answer;
 }
 
+World::Answer World::Merge(std::string path, std::string patch) {
+  return Ask({.method = kube::Method::kPatch,
+              .path = std::move(path),
+              .body = std::move(patch),
+              .content_type = "application/merge-patch+json"});
+}
+
 Json World::Must(kube::Request request) {
   const std::string what = Format("{} {}", Name(request.method), request.path);
   Answer answer = Ask(std::move(request));

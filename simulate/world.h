@@ -53,6 +53,8 @@ class World {
     Json body;
   };
   Answer Ask(kube::Request request);
+  // A user's merge patch.
+  Answer Merge(std::string path, std::string patch);
   // For a user's request that has to succeed.
   Json Must(kube::Request request);
   // The items of a collection.
