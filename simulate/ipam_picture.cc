@@ -158,8 +158,10 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
     return Format("claim {}: {}, and the pool {}", name, reason, exists ? "is" : "is not");
   }
   if (reason == "PoolExhausted" && range && !KeepsSome(pools_.at(pool))) {
+    const Json pool_spec = Part(pools_.at(pool), "spec");
+    const auto longest = pool_spec.get_value_or<std::int64_t>("maxBlockSize", 128);
     const auto size = spec.get_value_or<std::int64_t>(
-        "blockSize", Number(Part(pools_.at(pool), "spec"), "defaultBlockSize"));
+        "blockSize", std::min(Number(pool_spec, "defaultBlockSize"), longest));
     if (CountFree(*range, static_cast<int>(size),
                   [&](const Cidr& block) { return Used(pool, block, true); }) > 0) {
       return Format("claim {} is told that {} is exhausted, which it is not", name, pool);

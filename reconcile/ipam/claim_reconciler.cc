@@ -397,7 +397,7 @@ bool ClaimReconciler::MayReturn(const Subnet& subnet) const {
 }
 
 bool ClaimReconciler::IsTold(const Subnet& subnet) const {
-  if (!subnet.IsForClaim() || !subnet.cidr) return false;
+  if (subnet.claim_uid.empty() || !subnet.cidr) return false;
   const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
   if (!pool || pool->pool.id.deleting != 0 || !pool->rules ||
       !pool->rules->range.Contains(*subnet.cidr)) {

@@ -370,6 +370,13 @@ void Space::Unbind(const std::string& pool, std::string_view cluster, Owner subn
   if (claim != 0) clusters_of_claims_.erase({ClaimKey(pool, claim), subnet});
 }
 
+// It may have been its claim's block before users took its label off, or not.
+void Space::UnbindSubnet(const Subnet& subnet) {
+  for (const Owner claim : {Owner{0}, Fingerprint(subnet.claim_uid)}) {
+    Unbind(subnet.PoolKey(), subnet.cluster, Fingerprint(subnet.id.uid), claim);
+  }
+}
+
 std::vector<const Space::Binding*> Space::BindingsOfClaim(const std::string& pool,
                                                           Owner claim) const {
   std::vector<const Binding*> bindings;
@@ -417,7 +424,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
     }
     if (homeless->second.empty()) homeless_.erase(homeless);
   }
-  Unbind(pool, subnet.cluster, owner, subnet.IsForClaim() ? Fingerprint(subnet.claim_uid) : 0);
+  UnbindSubnet(subnet);
   PoolState* state = Mutable(pool);
   if (state) {
     const auto waiting = state->unplaced.find(key);

@@ -235,6 +235,7 @@ class Space {
   void Fit(PoolState& state);
   void Bind(const std::string& pool, std::string_view cluster, const Binding& binding);
   void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);
+  void UnbindSubnet(const Subnet& subnet);
   // A block of the pool is held that was free.
   void Took(PoolState& state, const Cidr& block);
   // A block of the pool is free that was held, unless somebody waited who has a right to it.

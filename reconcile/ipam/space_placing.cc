@@ -79,10 +79,7 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   const auto hold = state.space->At(block);
   if (hold && hold->use == Use::kSubnet) {
     if (hold->owner != owner) return false;
-    // Users may have taken it from its claim, or given it one.
-    for (const Owner before : {Owner{0}, Fingerprint(subnet.claim_uid)}) {
-      Unbind(state.key, subnet.cluster, owner, before);
-    }
+    UnbindSubnet(subnet);
     Bind(state.key, subnet.cluster, {owner, claim, block, Fingerprint(subnet.claim_name)});
     return true;
   }

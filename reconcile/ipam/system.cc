@@ -179,8 +179,8 @@ void System::Parts::ListenToSubnets() {
              if (another) {
                space.RemoveSubnet(before);
                space.PutSubnet(now);
-             } else if (before.made != now.made) {
-               space.PutSubnet(now);  // it is its claim's block now, or not any more
+             } else if (!before.made && now.made) {
+               space.PutSubnet(now);  // it is its claim's block again; see SubnetReconciler::Adopt
                tell_claim(key, now);
              } else if (before.phase != now.phase && now.phase == SubnetPhase::kFailed) {
                space.PutSubnet(now);  // others go before one that was told so
