@@ -461,8 +461,7 @@ void Server::Show() {
       apis::PublishPoolUsage(pool_usages_, pool, control_->ipam->space());
   }
   apis::PublishCloudCalls(cloud_calls_, call_history_);
-  if (control_->eip && control_->eip->controller())
-    controllers.push_back(control_->eip->controller());
+  if (control_->eip) controllers.append_range(control_->eip->controllers());
   controllers.push_back(&control_->housekeeping.controller());
   for (const runtime::Controller* controller : controllers)
     apis::PublishWorkQueue(work_queues_, controller->name(), controller->Stats().queue, origin_);

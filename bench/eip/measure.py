@@ -70,7 +70,7 @@ def _weigh(context, count):
         cluster = Cluster(demo, state)
         with Program(_serve(context, state, cloud_dir, port), context.load_cpu, context.work,
                      {"POD_NAMESPACE": LEASES, "POD_NAME": "eip"}) as berth:
-            berth.log_line({"msg": "eip at work"}, PATIENCE)
+            berth.log_line({"msg": "system at work", "system": "eip"}, PATIENCE)
             time.sleep(REST)
             empty = berth.rss()
             _fill(cluster, berth, count)

@@ -127,7 +127,7 @@ def _claimed_berth(context):
         cluster = Cluster(demo, state)
         cluster.call(cluster.connect(), "POST", f"{GROUP}/subnetpools", CLAIMED_POOL)
         with _berth(context, "--kubeconfig", state / "kubeconfig") as (program, port):
-            program.log_line({"msg": "ipam at work"})
+            program.log_line({"msg": "system at work"})
             yield program, port
 
 

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "kube/informer.h"
-#include "log/log.h"
 #include "reconcile/eip/metrics.h"
 #include "reconcile/eip/reconciler.h"
+#include "reconcile/runtime/leader_work.h"
 #include "reconcile/runtime/overlay.h"
 
 namespace berth::eip {
@@ -20,8 +20,6 @@ constexpr std::size_t kAtOnce = 200;
 constexpr auto kLongestBackOff = 10s;
 // How old a metric may be that grows with time alone.
 constexpr auto kShowEach = 5s;
-constexpr auto kDrainFor = 2s;
-constexpr auto kDrainPoll = 10ms;
 
 // What else than the status has changed: that one only we write, unless it was wiped.
 bool IsNews(const Object& before, const Object& now) {
@@ -34,10 +32,10 @@ bool IsNews(const Object& before, const Object& now) {
 }  // namespace
 
 struct System::Parts {
-  // What only the leader has.
   struct Work {
-    Work(Parts& parts, kube::Transport& transport)
-        : events(parts.executor, transport,
+    explicit Work(Parts& parts)
+        : objects(parts.objects),
+          events(parts.executor, parts.transport,
                  {.controller = "berth.dev/eip",
                   .instance = parts.leadership.identity(),
                   .registry = parts.options.registry}),
@@ -57,10 +55,15 @@ struct System::Parts {
                       .registry = parts.options.registry},
                      [this](std::string key) { return reconciler.Reconcile(std::move(key)); }) {}
 
+    std::vector<runtime::Controller*> controllers() { return {&controller}; }
+    void Resync() {
+      objects.ForEach([this](const std::string& key, const Object&) { controller.AddResync(key); });
+    }
+
+    const kube::Informer<Object>& objects;
     kube::EventRecorder events;
     Reconciler reconciler;
     runtime::Controller controller;
-    async::Handle resync;
   };
 
   Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
@@ -69,10 +72,6 @@ struct System::Parts {
   void Listen();
   void Count();
   void ShowMetrics();
-  void Elected();
-  void BeginWhenFresh();
-  void Resync();
-  async::Task<void> Drain();
 
   async::Executor& executor;
   kube::Transport& transport;
@@ -85,8 +84,7 @@ struct System::Parts {
   std::size_t by_uid;
   std::unique_ptr<Metrics> metrics;  // of the cache, whoever leads
   async::Handle show;
-  std::unique_ptr<Work> work;
-  bool may_work = false;  // this replica leads
+  runtime::LeaderWork<Work> work;
 };
 
 System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
@@ -102,17 +100,20 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
         const std::string& id = object.ClaimedId();
         return id.empty() ? std::vector<std::string>() : std::vector{id};
       })),
-      by_uid(objects.AddIndex([](const Object& object) { return std::vector{object.id.uid}; })) {
+      by_uid(objects.AddIndex([](const Object& object) { return std::vector{object.id.uid}; })),
+      work(to_run, to_join,
+           {.system = "eip",
+            .resync = options.resync,
+            .refresh =
+                [this] {
+                  latest.Clear();
+                  objects.Refresh();
+                },
+            .fresh = [this] { return objects.fresh(); },
+            .make = [this] { return std::make_unique<Work>(*this); }}) {
   Listen();
   if (options.registry) Count();
   objects.Start();
-  leadership.Join({.on_elected = [this] { Elected(); },
-                   .on_deposed =
-                       [this] {
-                         may_work = false;
-                         work.reset();
-                       },
-                   .drain = [this] { return Drain(); }});
 }
 
 void System::Parts::Listen() {
@@ -137,7 +138,7 @@ void System::Parts::Listen() {
                             work->controller.Add(key);
                             tell_others(last);
                           },
-                      .on_whole = [this] { BeginWhenFresh(); }});
+                      .on_whole = [this] { work.BeginWhenFresh(); }});
 }
 
 void System::Parts::Count() {
@@ -155,35 +156,6 @@ void System::Parts::ShowMetrics() {
   show = executor.RunAfter(kShowEach, [this] { ShowMetrics(); });
 }
 
-void System::Parts::Elected() {
-  may_work = true;
-  latest.Clear();
-  objects.Refresh();
-}
-
-void System::Parts::BeginWhenFresh() {
-  if (!may_work || work || !objects.fresh()) return;
-  work = std::make_unique<Work>(*this, transport);
-  Resync();
-  work->controller.Start();
-  log::Info("eip at work", {{"objects", objects.size()}});
-}
-
-void System::Parts::Resync() {
-  objects.ForEach(
-      [this](const std::string& key, const Object&) { work->controller.AddResync(key); });
-  work->resync = executor.RunAfter(options.resync, [this] { Resync(); });
-}
-
-async::Task<void> System::Parts::Drain() {
-  const auto deadline = executor.Now() + kDrainFor;
-  if (work) work->controller.Pause();
-  while (work && work->controller.Stats().queue.processing > 0 && executor.Now() < deadline) {
-    co_await async::Sleep(executor, kDrainPoll);
-  }
-  work.reset();
-}
-
 System::System(async::Executor& executor, kube::Transport& transport,
                runtime::Leadership& leadership, cloud::Vpcs& vpcs, Options options)
     : parts_(std::make_unique<Parts>(executor, transport, leadership, vpcs, options)) {}
@@ -191,7 +163,7 @@ System::System(async::Executor& executor, kube::Transport& transport,
 System::~System() = default;
 
 bool System::synced() const { return parts_->objects.HasSynced(); }
-bool System::leading() const { return parts_->work != nullptr; }
+bool System::leading() const { return static_cast<bool>(parts_->work); }
 
 std::string System::HolderOf(const std::string& allocation_id,
                              const std::string& except_uid) const {
@@ -204,14 +176,13 @@ std::string System::HolderOf(const std::string& allocation_id,
 }
 
 std::size_t System::Remembered() const {
-  const Parts::Work* work = parts_->work.get();
-  const std::size_t while_leading =
-      work ? work->reconciler.Remembered() + work->controller.KnownKeys() : 0;
-  return parts_->objects.size() + parts_->latest.size() + while_leading;
+  const auto& work = parts_->work;
+  return parts_->objects.size() + parts_->latest.size() + work.KnownKeys() +
+         (work ? work->reconciler.Remembered() : 0);
 }
 
-const runtime::Controller* System::controller() const {
-  return parts_->work ? &parts_->work->controller : nullptr;
+std::vector<const runtime::Controller*> System::controllers() const {
+  return parts_->work.controllers();
 }
 
 }  // namespace berth::eip

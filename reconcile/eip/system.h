@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "async/executor.h"
 #include "cloud/vpc.h"
@@ -37,8 +38,8 @@ class System {
   // The name of an object that has this address, with its namespace if it is in one, other than the
   // one of this uid; empty for none. O(log n).
   std::string HolderOf(const std::string& allocation_id, const std::string& except_uid) const;
-  // The controller while leading, none otherwise.
-  const runtime::Controller* controller() const;
+  // The controllers while leading, none otherwise.
+  std::vector<const runtime::Controller*> controllers() const;
   // Entries of all tables by object: cache, queue, attempts. None is left when all objects are
   // gone.
   std::size_t Remembered() const;

@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
-#include "log/log.h"
 #include "reconcile/ipam/context.h"
 #include "reconcile/ipam/stamp.h"
 #include "reconcile/ipam/work.h"
+#include "reconcile/runtime/leader_work.h"
 
 namespace berth::ipam {
 namespace {
@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 constexpr auto kReservedFor = 30s;
 // A pool's status that somebody else has written is compared after this time.
 constexpr auto kStatusCheck = 10s;
-constexpr auto kDrainFor = 2s;
-constexpr auto kDrainPoll = 10ms;
+// Everything is looked at again now and then: against what nobody thought of.
+constexpr auto kResync = 10min;
 
 }  // namespace
 
@@ -33,9 +33,8 @@ struct System::Parts {
   void ListenToSubnets();
   void ListenToClaims();
   void Build();
-  void Elected();
+  std::unique_ptr<Work> MakeWork();
   void Deposed();
-  async::Task<void> Drain();
   void BeginWhenFresh();
   void Requeue(const std::string& pool, Metrics::Trigger trigger);
   void LookAtSubnetOf(const Claim& claim);
@@ -53,9 +52,8 @@ struct System::Parts {
   std::optional<Metrics> metrics;
   Caches caches;
   Space space;
-  std::unique_ptr<Work> work;
+  runtime::LeaderWork<Work> work;
   bool built = false;                         // the space has the caches' whole state
-  bool may_work = false;                      // this replica leads
   std::map<std::string, std::size_t> phases;  // claims in each
   std::set<std::string> dirty;                // pools, for who shows them
   async::Handle expiry;
@@ -70,13 +68,17 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
       caches(to_run, transport),
       space(to_run, {.on_figures = [this](const std::string& pool) { OnFigures(pool); },
                      .on_room = [this](const std::string& pool) { OnRoom(pool); },
-                     .on_placement = [this](const std::string& subnet) { OnPlacement(subnet); }}) {
+                     .on_placement = [this](const std::string& subnet) { OnPlacement(subnet); }}),
+      work(to_run, to_join,
+           {.system = "ipam",
+            .resync = kResync,
+            .refresh = [this] { caches.Refresh(); },
+            .fresh = [this] { return caches.fresh(); },
+            .make = [this] { return MakeWork(); },
+            .ended = [this] { Deposed(); }}) {
   if (options.registry) metrics.emplace(*options.registry);
   Listen();
   caches.Start();
-  leadership.Join({.on_elected = [this] { Elected(); },
-                   .on_deposed = [this] { Deposed(); },
-                   .drain = [this] { return Drain(); }});
 }
 
 void System::Parts::Listen() {
@@ -265,35 +267,10 @@ void System::Parts::LookAtResting(const std::string& pool) {
                            });
 }
 
-void System::Parts::Elected() {
-  may_work = true;
-  // What the leader before wrote may not have come through the watches yet, nor be in a first state
-  // that was asked for before this.
-  caches.Refresh();
-  BeginWhenFresh();
-}
-
 void System::Parts::Deposed() {
-  may_work = false;
-  work.reset();
   if (metrics) metrics->ForgetAll();
   // What was given out and not written down is nobody's now.
   if (built) Build();
-}
-
-// A write that is cut off could still be carried out, and the lease would have to be kept for as
-// long as that; so what is under way may end.
-async::Task<void> System::Parts::Drain() {
-  const auto deadline = executor.Now() + kDrainFor;
-  if (work) {
-    for (auto* controller : {&work->subnets, &work->claims, &work->pools, &work->pool_claims}) {
-      controller->Pause();
-    }
-  }
-  while (work && !work->Idle() && executor.Now() < deadline) {
-    co_await async::Sleep(executor, kDrainPoll);
-  }
-  work.reset();
 }
 
 void System::Parts::Build() {
@@ -315,16 +292,16 @@ void System::Parts::Build() {
 void System::Parts::BeginWhenFresh() {
   if (!caches.synced()) return;
   if (!built) Build();
-  if (!may_work || work || !caches.fresh()) return;
+  work.BeginWhenFresh();
+}
+
+std::unique_ptr<Work> System::Parts::MakeWork() {
   Build();
-  work = std::make_unique<Work>(executor, leadership, transport, caches, space,
-                                metrics ? &*metrics : nullptr, options);
+  auto made = std::make_unique<Work>(executor, leadership, transport, caches, space,
+                                     metrics ? &*metrics : nullptr, options);
   caches.claims.ForEach(
-      [this](const std::string&, const Claim& claim) { work->claim.Reclaim(claim); });
-  work->Begin();
-  log::Info("ipam at work", {{"pools", caches.pools.size()},
-                             {"subnets", caches.subnets.size()},
-                             {"claims", caches.claims.size()}});
+      [&](const std::string&, const Claim& claim) { made->claim.Reclaim(claim); });
+  return made;
 }
 
 void System::Parts::Requeue(const std::string& pool, Metrics::Trigger trigger) {
@@ -378,7 +355,7 @@ System::System(async::Executor& executor, kube::Transport& transport,
 System::~System() = default;
 
 bool System::synced() const { return parts_->built; }
-bool System::leading() const { return parts_->work != nullptr; }
+bool System::leading() const { return static_cast<bool>(parts_->work); }
 const Space& System::space() const { return parts_->space; }
 
 const Claim* System::FindClaim(const std::string& key) const {
@@ -456,9 +433,7 @@ std::size_t System::Remembered() const {
 }
 
 std::vector<const runtime::Controller*> System::controllers() const {
-  if (!parts_->work) return {};
-  const Work& work = *parts_->work;
-  return {&work.claims, &work.pools, &work.pool_claims, &work.subnets};
+  return parts_->work.controllers();
 }
 
 }  // namespace berth::ipam

@@ -1,15 +1,6 @@
 #include "reconcile/ipam/work.h"
 
-#include <algorithm>
-#include <array>
-
 namespace berth::ipam {
-namespace {
-
-// Everything is looked at again now and then: against what nobody thought of.
-constexpr auto kResync = std::chrono::minutes(10);
-
-}  // namespace
 
 Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Transport& transport,
            Caches& caches, Space& space, Metrics* metrics, const System::Options& options)
@@ -46,21 +37,6 @@ Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Tra
       pool_claims(executor, Named("SubnetPoolClaim"),
                   [this](std::string key) { return pool_claim.Reconcile(std::move(key)); }) {}
 
-void Work::Begin() {
-  Resync();
-  claims.Start();
-  subnets.Start();
-  pools.Start();
-  pool_claims.Start();
-}
-
-bool Work::Idle() const {
-  return std::ranges::all_of(std::array{&subnets, &claims, &pools, &pool_claims},
-                             [](const runtime::Controller* controller) {
-                               return controller->Stats().queue.processing == 0;
-                             });
-}
-
 void Work::Resync() {
   const auto all = [](auto& informer, runtime::Controller& controller) {
     informer.ForEach([&](const std::string& key, const auto&) { controller.AddResync(key); });
@@ -69,7 +45,6 @@ void Work::Resync() {
   all(context.caches.subnets, subnets);
   all(context.caches.pools, pools);
   all(context.caches.pool_claims, pool_claims);
-  resync_ = context.executor.RunAfter(kResync, [this] { Resync(); });
 }
 
 }  // namespace berth::ipam

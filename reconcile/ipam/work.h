@@ -13,7 +13,7 @@
 
 namespace berth::ipam {
 
-// The reconcilers and their queues: what only the leader has.
+// The reconcilers and their queues; see runtime::LeaderWork.
 struct Work {
   // Events are nobody's allocation, and not fenced.
   Work(async::Executor& executor, runtime::Leadership& leadership, kube::Transport& transport,
@@ -21,10 +21,10 @@ struct Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  // All keys wait for their turn, and again every 10 minutes.
-  void Begin();
-  // Whether all reconciles have ended, once no more begin.
-  bool Idle() const;
+  std::vector<runtime::Controller*> controllers() {
+    return {&claims, &subnets, &pools, &pool_claims};
+  }
+  void Resync();
 
   prometheus::Registry* registry;
   kube::EventRecorder events;
@@ -42,9 +42,6 @@ struct Work {
   runtime::Controller::Options Named(const char* name) const {
     return {.name = name, .registry = registry};
   }
-  void Resync();
-
-  async::Handle resync_;
 };
 
 }  // namespace berth::ipam
