@@ -345,6 +345,12 @@ bool IpamPicture::IsBaseOf(const Block& block, const std::string& pool) const {
     if (base.first != pool && !IsAncestor(base.first, pool)) return false;
     const ipam::Identity maker = MakerOf(base.second);
     if (block.cluster == maker.uid) return true;  // plexaubnet made it for the uid
+    // Users took the owner off the pool; the status of the pool claim names it still.
+    const auto bound = std::ranges::find(pool_claims_, block.cluster, UidOf);
+    if (maker.uid.empty() && bound != pool_claims_.end() &&
+        Text(Part(*bound, "status"), "boundPoolName") == base.first) {
+      return true;
+    }
     if (block.cluster != base.first) return false;
     // A user's claim may have the name of the pool as its clusterID.
     return maker.uid.empty() || claim == claims_.end() || OwnerOf(*claim) == maker.uid ||
@@ -467,11 +473,6 @@ IpamPicture::Wrong IpamPicture::CheckPromised(
     const auto size = Number(spec, "blockSize");
     const std::string requested = Text(spec, "requestedCIDR");
     if (Text(ConditionOf(claim, "Ready"), "reason") == "AllocationLost") continue;
-    // Its Subnet and its pool went, and the write that says so is under way.
-    if (Text(Part(claim, "status"), "phase") == "Bound" &&
-        !std::ranges::contains(blocks_, UidOf(claim), &Block::named_uid)) {
-      continue;
-    }
     if ((size > 0 && size != promised->prefix()) || (!requested.empty() && requested != block)) {
       continue;
     }

@@ -59,6 +59,9 @@ Caches::Caches(async::Executor& executor, kube::Transport& transport)
       unbound_claims_by_pool(claims.AddIndex([](const Claim& claim) {
         return claim.Bound() ? std::vector<std::string>() : std::vector{claim.PoolKey()};
       })),
+      told_claims_by_pool(claims.AddIndex([](const Claim& claim) {
+        return claim.allocated.empty() ? std::vector<std::string>() : std::vector{claim.PoolKey()};
+      })),
       pool_claims_by_parent(pool_claims.AddIndex([](const PoolClaim& claim) {
         return std::vector{KeyBeside(claim.id.ns + "/", claim.parent)};
       })),

@@ -61,6 +61,7 @@ struct Caches {
   std::size_t pools_by_owner;          // uid of their SubnetPoolClaim
   std::size_t claims_by_owner;         // the same
   std::size_t unbound_claims_by_pool;  // those that wait for something
+  std::size_t told_claims_by_pool;     // those whose status names a block
   std::size_t pool_claims_by_parent;
   std::size_t pool_claims_by_child;  // their uid, and "ns/pool" of the pool in their status
 };

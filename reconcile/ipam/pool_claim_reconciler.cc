@@ -43,11 +43,6 @@ bool IsFor(const Claim& block, const PoolClaim& claim) {
   return IsOwned(block, claim) && block.pool == claim.parent && block.id.ns == claim.id.ns;
 }
 
-// The status alone says so: the owner reference is lost, or somebody wrote the status.
-bool IsToldOf(const Pool& pool, const PoolClaim& claim) {
-  return pool.owner_uid.empty() && pool.id.name == claim.bound_pool && pool.parent == claim.parent;
-}
-
 kube::Error ForeignObject(std::string_view kind, std::string_view name) {
   return {kube::ErrorClass::kTerminal,
           "AlreadyExists",
@@ -58,9 +53,20 @@ kube::Error ForeignObject(std::string_view kind, std::string_view name) {
 
 }  // namespace
 
+// Whether a pool is the child without its owner reference: it has the child's own name, or its
+// range is the claim's block. That the status names it is not enough: users can write the status.
+bool PoolClaimReconciler::HasLostOwner(const Pool& pool, const PoolClaim& claim) const {
+  if (!pool.owner_uid.empty() || pool.parent != claim.parent) return false;
+  bool own = pool.id.name == ChildPoolName(claim.id);
+  context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
+                                   [&](const std::string&, const Claim& block) {
+                                     own |= IsFor(block, claim) && block.allocated == pool.cidr;
+                                   });
+  return own;
+}
+
 // The child pool. Another one would be made of another block, and leave the users of the first
-// behind: of several that the claim owns the one of its status counts, and without any the status
-// alone is believed.
+// behind: of several that the claim owns the one of its status counts.
 const Pool* PoolClaimReconciler::ChildOf(const PoolClaim& claim) const {
   const auto& pools = context_.caches.pools;
   const Pool* bound = pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
@@ -71,8 +77,10 @@ const Pool* PoolClaimReconciler::ChildOf(const PoolClaim& claim) const {
                     if (!IsFor(pool, claim)) return;
                     if (!child || (child->id.deleting != 0 && pool.id.deleting == 0)) child = &pool;
                   });
-  if (!child && bound && IsToldOf(*bound, claim)) return bound;
-  return child;
+  if (child) return child;
+  if (bound && HasLostOwner(*bound, claim)) return bound;
+  const Pool* usual = pools.Get(KeyBeside(claim.id.ns + "/", ChildPoolName(claim.id)));
+  return usual && HasLostOwner(*usual, claim) ? usual : nullptr;
 }
 
 // The name of the child pool, or the one to make it under: what users were told, unless somebody
@@ -215,7 +223,14 @@ bool PoolClaimReconciler::Serves(const Claim& block, const PoolClaim& claim) con
 // Has the SubnetClaim of a block that is of no use made again, unless a child stands on it that the
 // cache does not have yet.
 async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identity block) {
-  if (settled_.contains(claim.id.uid)) co_return runtime::Requeue{kLookAgain};
+  std::string message = Format(
+      "SubnetClaim {} does not ask for a /{} for pool {} any more; it is deleted and made again",
+      block.name, claim.block_size, ChildNameOf(claim));
+  if (const auto left = OpenFor(claim); left > left.zero()) {
+    co_return co_await Tell(
+        std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
+        left);
+  }
   const auto child = co_await context_.api.Get(kPools, claim.id.ns, ChildNameOf(claim));
   if (child) co_return runtime::Requeue{kLookAgain};
   if (!IsGone(child.error())) co_return std::unexpected(child.error());
@@ -223,7 +238,15 @@ async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identi
       kClaims, block.ns, block.name,
       {.uid = block.uid, .resource_version = block.version, .call = {}});
   if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
-  co_return runtime::Requeue{kLookAgain};
+  co_return co_await Tell(std::move(claim),
+                          {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
+                          kLookAgain);
+}
+
+// How long a create for the claim that was not answered may yet be carried out.
+async::Duration PoolClaimReconciler::OpenFor(const PoolClaim& claim) const {
+  const auto asked = settled_.find(claim.id.uid);
+  return asked == settled_.end() ? async::Duration() : asked->second - context_.executor.Now();
 }
 
 // The API server, or somebody's webhook, does not let it be made: no event tells when it will.
@@ -359,10 +382,7 @@ async::Task<Step> PoolClaimReconciler::Adopt(const kube::Resource* resource, Poo
 async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
   if (!claim.id.finalizer) co_return runtime::Requeue{};
   // What was asked for without an answer must not come to be after it was looked for.
-  if (const auto asked = settled_.find(claim.id.uid); asked != settled_.end()) {
-    const auto left = asked->second - context_.executor.Now();
-    if (left > async::Duration::zero()) co_return runtime::Requeue{left};
-  }
+  if (const auto left = OpenFor(claim); left > left.zero()) co_return runtime::Requeue{left};
   if (claim.allow_delete) {
     if (auto allowed = co_await AllowDelete(claim); !allowed) {
       co_return std::unexpected(allowed.error());

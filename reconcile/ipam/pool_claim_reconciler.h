@@ -49,7 +49,9 @@ class PoolClaimReconciler {
   async::Task<Step> AllowDelete(PoolClaim claim);
   async::Task<Step> SetFinalizer(PoolClaim* claim, bool wanted);
   async::Task<Outcome> Tell(PoolClaim claim, Report report, async::Duration again = {});
+  async::Duration OpenFor(const PoolClaim& claim) const;
   const Pool* ChildOf(const PoolClaim& claim) const;
+  bool HasLostOwner(const Pool& pool, const PoolClaim& claim) const;
   std::string ChildNameOf(const PoolClaim& claim) const;
   std::set<std::string> ChildNames(const PoolClaim& claim) const;
   const Claim* BlockClaimOf(const PoolClaim& claim) const;

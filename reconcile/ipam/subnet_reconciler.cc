@@ -96,7 +96,7 @@ async::Task<Outcome> SubnetReconciler::LookFor(std::string key, Subnet made) {
     }
   }
   unseen_.erase(still);
-  context_.space.RemoveSubnet(made);
+  on_gone_(made);
   if (read) co_return runtime::Requeue{std::chrono::milliseconds(1)};  // the other one's turn
   co_return runtime::Requeue{};
 }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "reconcile/ipam/context.h"
@@ -13,7 +15,9 @@ namespace berth::ipam {
 // that is being deleted rests as long as its pool's grace period says.
 class SubnetReconciler {
  public:
-  explicit SubnetReconciler(Context& context) : context_(context) {}
+  // `on_gone` is told of a Subnet that went before the watch had brought it.
+  SubnetReconciler(Context& context, std::function<void(const Subnet&)> on_gone)
+      : context_(context), on_gone_(std::move(on_gone)) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
@@ -43,6 +47,7 @@ class SubnetReconciler {
   async::Task<Step> Report(Subnet subnet);
 
   Context& context_;
+  const std::function<void(const Subnet&)> on_gone_;
   struct Unseen {
     Subnet subnet;
     async::TimePoint due;

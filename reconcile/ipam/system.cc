@@ -37,6 +37,7 @@ struct System::Parts {
   void Deposed();
   void BeginWhenFresh();
   void Requeue(const std::string& pool, Metrics::Trigger trigger);
+  void ReclaimIn(const std::string& pool);
   void LookAtSubnetOf(const Claim& claim);
   void LookAtResting(const std::string& pool);
   void OnFigures(const std::string& pool);
@@ -111,6 +112,7 @@ void System::Parts::ListenToPools() {
            [this, tell_claim](const std::string& key, const Pool& now) {
              if (!built) return;
              space.PutPool(now);
+             ReclaimIn(key);
              Requeue(key, Metrics::Trigger::kCreate);
              tell_claim(key, now);
            },
@@ -122,6 +124,7 @@ void System::Parts::ListenToPools() {
                  before.grace_seconds != now.grace_seconds) {
                LookAtResting(key);
              }
+             if (before.id.generation != now.id.generation) ReclaimIn(key);
              if (before.id.generation != now.id.generation || before.parent != now.parent ||
                  before.id.finalizer != now.id.finalizer) {
                Requeue(key, Metrics::Trigger::kUpdate);
@@ -194,16 +197,15 @@ void System::Parts::ListenToSubnets() {
              tell_claim(key, before);
            },
        .on_delete =
-           [this, seen, tell_claim](const std::string& key, const Subnet& last) {
+           [this, seen](const std::string& key, const Subnet& last) {
              if (!built) return;
              seen(key, last);
-             space.RemoveSubnet(last,
-                                work && (work->claim.MayReturn(last) || work->claim.IsTold(last)));
-             const auto wanted = work ? work->subnet.TakeWanted(key) : std::nullopt;
-             const Claim* waiting = wanted ? caches.claims.Get(*wanted) : nullptr;
-             if (waiting) work->claim.TakeNow(*waiting);
+             if (work) {
+               work->Gone(last);
+             } else {
+               space.RemoveSubnet(last);
+             }
              Requeue(last.PoolKey(), Metrics::Trigger::kDelete);
-             tell_claim(key, last);
            },
        .on_whole = [this] { BeginWhenFresh(); }});
 }
@@ -240,6 +242,15 @@ void System::Parts::ListenToClaims() {
              if (space.Find(last.PoolKey())) OnRoom(last.PoolKey());
            },
        .on_whole = [this] { BeginWhenFresh(); }});
+}
+
+// The pool has come, or has another spec: blocks that claims were told of before may be its own
+// again, and go to them before anybody else's turn comes. O(claims of the pool).
+void System::Parts::ReclaimIn(const std::string& pool) {
+  if (!work) return;
+  caches.claims.ForEachIn(
+      caches.told_claims_by_pool, pool,
+      [this](const std::string&, const Claim& claim) { work->claim.Reclaim(claim); });
 }
 
 // The Subnets of a claim that is gone, or going.

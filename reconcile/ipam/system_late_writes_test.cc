@@ -8,9 +8,7 @@ namespace berth::ipam {
 namespace {
 
 // Keeps the state that the first watch of Subnets begins with until it is let go; what follows is
-
 // under way for ever.
-
 class HeldTransport : public kube::Transport {
  public:
   explicit HeldTransport(kube::Transport& inner) : inner_(inner) {}
@@ -63,9 +61,7 @@ TEST_F(SystemTest, AFirstStateThatWasAskedForBeforeTheElectionIsNotEnough) {
 }
 
 // Keeps the first request of its kind, for a Subnet unless said otherwise, on its way: its sender
-
 // hears nothing, and it arrives when the test says so.
-
 class LateTransport : public kube::Transport {
  public:
   LateTransport(async::Executor& executor, kube::Transport& inner,
@@ -203,7 +199,6 @@ TEST_F(SystemTest, ABlockUnderWayIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
 }
 
 // Brings nothing of Subnets any more, once it is told so.
-
 class SilentTransport : public kube::Transport {
  public:
   explicit SilentTransport(kube::Transport& inner) : inner_(inner) {}
@@ -240,6 +235,63 @@ TEST_F(SystemTest, ABlockWhoseSubnetIsUnseenIsNotGivenToOthersWhenItsPoolIsMadeA
   EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
 }
 
+TEST_F(SystemTest, AClaimGetsASubnetAgainThatWentBeforeTheWatchHadBroughtIt) {
+  SilentTransport silent(transport_);
+  BootThrough(silent);
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  executor_.Advance(10s);
+  silent.silent = true;
+  Claim("a", "p", 29);
+  ASSERT_EQ(Allocated("a"), "10.0.0.0/29");
+  Delete("subnets", "p-10-0-0-0-29");
+  executor_.Advance(40s);
+  EXPECT_EQ(Get("subnets", "p-10-0-0-0-29")["spec"]["clusterID"], "a");
+}
+
+TEST_F(SystemTest, AClaimGetsItsBlockAgainFromAPoolMadeAnewWhileItsStatusStillSaysBound) {
+  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+  Claim("told", "p", 28);
+  ASSERT_EQ(Allocated("told"), "10.0.0.0/28");
+  // In one turn: the claim's status cannot follow.
+  const auto now = [this](kube::Method method, const std::string& path, const std::string& body) {
+    server_.Handle({.method = method,
+                    .path = path,
+                    .body = body,
+                    .content_type = method == kube::Method::kPatch ? "application/merge-patch+json"
+                                                                   : "application/json"},
+                   [](const kube::Response&) {});
+  };
+  now(kube::Method::kPatch, Path("subnetpools", "p"), R"({"metadata":{"finalizers":null}})");
+  now(kube::Method::kDelete, Path("subnetpools", "p"), "");
+  now(kube::Method::kDelete, Path("subnets", "p-10-0-0-0-28"), "");
+  now(kube::Method::kPost, Path("subnetclaims"),
+      R"({"apiVersion":"plexaubnet.io/v1alpha1","kind":"SubnetClaim","metadata":{"name":"new"},)"
+      R"("spec":{"poolRef":"p","clusterID":"new","blockSize":30}})");
+  now(kube::Method::kPost, Path("subnetpools"),
+      R"({"apiVersion":"plexaubnet.io/v1alpha1","kind":"SubnetPool","metadata":{"name":"p"},)"
+      R"("spec":{"cidr":"10.0.0.0/28","maxBlockSize":30}})");
+  executor_.Advance(1min);
+  EXPECT_EQ(Phase("told"), "Bound");
+  EXPECT_EQ(Allocated("told"), "10.0.0.0/28");
+  EXPECT_EQ(Reason("subnetclaims", "new"), "PoolExhausted");
+}
+
+TEST_F(SystemTest, ABlocksClaimThatUsersHaveEditedIsMadeAgainAfterACreateWithoutAnAnswer) {
+  LateTransport late(executor_, transport_, kube::Method::kPost, "/subnetpools?");
+  BootThrough(late);
+  Pool("p", "10.0.0.0/24");
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":26)");
+  executor_.Advance(1min);
+  const auto child =
+      Status("subnetpoolclaims", "pc").get_value_or<std::string>("boundPoolName", "");
+  ASSERT_FALSE(child.empty()) << "by the second request";
+  Merge("subnetclaims", child, R"({"spec":{"requestedCIDR":"10.0.0.64/29","blockSize":null}})");
+  Delete("subnetpools", child);
+  executor_.Advance(2min);
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "Bound");
+  EXPECT_EQ(Get("subnetpools", child)["spec"]["cidr"], "10.0.0.0/26");
+}
+
 TEST_F(SystemTest, ABlockWhoseSubnetMayReturnIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
   LateTransport late(executor_, transport_);
   BootThrough(late);
@@ -260,7 +312,6 @@ TEST_F(SystemTest, ABlockWhoseSubnetMayReturnIsNotGivenToOthersWhenItsPoolIsMade
 }
 
 // Keeps the answer to the first read of a Subnet until it is let go.
-
 class LateAnswer : public kube::Transport {
  public:
   explicit LateAnswer(kube::Transport& inner) : inner_(inner) {}

@@ -79,6 +79,20 @@ TEST_F(TakeoverTest, APoolThatSomebodyWroteIntoTheStatusIsNotTheChild) {
   EXPECT_EQ(Status("subnetpoolclaims", "finance")["boundPoolName"], "finance-bvd2g");
 }
 
+TEST_F(TakeoverTest, AStatusThatNamesSomebodysPoolBindsNothing) {
+  Pool("world", "10.0.0.0/16");
+  Pool("mine", "10.0.64.0/24", R"(,"parentRef":"world")");
+  Create("SubnetPoolClaim", "q", R"("parentPoolRef":"world","desiredBlockSize":24)");
+  const auto bound = Status("subnetpoolclaims", "q")["boundPoolName"].as<std::string>();
+  replica_.reset();
+  Merge("subnetpoolclaims", "q/status", R"({"status":{"boundPoolName":"mine"}})");
+  Merge("subnetpools", bound, R"({"metadata":{"ownerReferences":null}})");
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Status("subnetpoolclaims", "q")["boundPoolName"], bound);
+  EXPECT_EQ(Reason("subnetpoolclaims", "q"), "Bound");
+}
+
 TEST_F(TakeoverTest, AnothersPoolIsNotAllowedToBeDeleted) {
   Pool("world", "10.0.0.0/16");
   Pool("mine", "10.0.64.0/24", R"(,"parentRef":"world")");

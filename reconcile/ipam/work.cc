@@ -11,7 +11,7 @@ Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Tra
               .registry = options.registry}),
       context{executor,         kube::Api(leadership.fenced()), events, caches, space, metrics,
               options.stamp_key},
-      subnet(context),
+      subnet(context, [this](const Subnet& last) { Gone(last); }),
       claim(
           context,
           [this](const Subnet& made) {
@@ -36,6 +36,15 @@ Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Tra
             [this](std::string key) { return pool.Reconcile(std::move(key)); }),
       pool_claims(executor, Named("SubnetPoolClaim"),
                   [this](std::string key) { return pool_claim.Reconcile(std::move(key)); }) {}
+
+void Work::Gone(const Subnet& last) {
+  const std::string key = last.id.Key();
+  context.space.RemoveSubnet(last, claim.MayReturn(last) || claim.IsTold(last));
+  const auto wanted = subnet.TakeWanted(key);
+  const Claim* waiting = wanted ? context.caches.claims.Get(*wanted) : nullptr;
+  if (waiting) claim.TakeNow(*waiting);
+  if (!last.claim_name.empty()) claims.Add(KeyBeside(key, last.claim_name));
+}
 
 void Work::Resync() {
   const auto all = [](auto& informer, runtime::Controller& controller) {

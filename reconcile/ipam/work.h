@@ -25,6 +25,9 @@ struct Work {
     return {&claims, &subnets, &pools, &pool_claims};
   }
   void Resync();
+  // A Subnet is gone, as the watch tells or the API server answers: its block is free, or stays
+  // held for a claim that was told of it, and those who waited for it are queued.
+  void Gone(const Subnet& last);
 
   prometheus::Registry* registry;
   kube::EventRecorder events;
