@@ -8,7 +8,7 @@
 
 #include "async/test_executor.h"
 #include "handlers/admission/ipam.h"
-#include "handlers/test_webhooks.h"
+#include "handlers/memory/webhook_calls.h"
 #include "json/json.h"
 #include "kube/memory/local_transport.h"
 #include "reconcile/ipam/desk.h"
@@ -26,7 +26,7 @@ class TestCluster {
   TestCluster() {
     InstallCrds(server);
     admission::RegisterIpam(webhooks, desk);
-    CallInProcess(server, webhooks, executor);
+    memory::InstallWebhooks(server, webhooks, executor);
     system = std::make_unique<ipam::System>(executor, transport, leadership,
                                             ipam::System::Options{.stamp_key = "key"});
     desk.Open(system.get());

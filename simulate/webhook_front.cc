@@ -3,6 +3,7 @@
 #include <expected>
 #include <utility>
 
+#include "handlers/memory/webhook_calls.h"
 #include "simulate/process.h"
 #include "simulate/world.h"
 
@@ -45,20 +46,9 @@ WebhookFront::~WebhookFront() = default;
 async::Executor& WebhookFront::home() { return *home_; }
 
 void WebhookFront::Install(const admission::Webhooks& webhooks) {
-  for (const auto& rule : webhooks.Rules()) {
-    kube::memory::Server::Webhook webhook{
-        .name = rule.path.substr(1),
-        .group = rule.group,
-        .resources = {rule.resource},
-        .operations = {},
-        .mutating = rule.phase == admission::Phase::kMutate,
-        .call = [this, path = rule.path](const std::string& review, const auto& answer) {
-          Call(path, review, answer);
-        }};
-    for (const auto operation : rule.operations)
-      webhook.operations.emplace_back(admission::Name(operation));
-    world_.server().AddWebhook(std::move(webhook));
-  }
+  memory::InstallWebhooks(world_.server(), webhooks,
+                          [this](const std::string& path, const std::string& review,
+                                 const auto& answer) { Call(path, review, answer); });
 }
 
 void WebhookFront::Join(const Process& process, const admission::Webhooks& webhooks) {

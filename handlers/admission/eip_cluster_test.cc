@@ -8,7 +8,7 @@
 #include "async/test_executor.h"
 #include "cloud/test_account.h"
 #include "handlers/admission/eip.h"
-#include "handlers/test_webhooks.h"
+#include "handlers/memory/webhook_calls.h"
 #include "json/json.h"
 #include "kube/memory/local_transport.h"
 #include "log/format.h"
@@ -28,7 +28,7 @@ class EipInCluster : public testing::TestWithParam<const char*> {
   EipInCluster() {
     InstallCrds(server_, GetParam());
     RegisterEip(webhooks_, desk_);
-    CallInProcess(server_, webhooks_, executor_);
+    memory::InstallWebhooks(server_, webhooks_, executor_);
     desk_.Open(&system_);
     leadership_.Start();
     for (int i = 0; i < 60 && !system_.leading(); ++i) executor_.Advance(1s);
