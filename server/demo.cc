@@ -8,6 +8,7 @@
 
 #include "certs/authority.h"
 #include "certs/store.h"
+#include "handlers/memory/webhook_calls.h"
 #include "kube/yaml.h"
 #include "log/format.h"
 #include "reconcile/crds.h"
@@ -37,7 +38,7 @@ Options ServeOptionsOf(const DemoOptions& demo) {
   options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
   options.shutdown_delay = std::chrono::seconds(0);
   options.grace_period = std::chrono::seconds(5);
-  if (!demo.no_eips) options.aliyun.region = kRegion;
+  if (!demo.no_cloud) options.aliyun.region = kRegion;
   options.log_format = demo.log_format;
   options.log_level = demo.log_level;
   return options;
@@ -55,27 +56,6 @@ clusters: [{{name: berth-demo, cluster: {{server: "{}", certificate-authority-da
 users: [{{name: berth-demo, user: {{token: "{}"}}}}]
 )",
       url, drogon::utils::base64Encode(ca_pem), token);
-}
-
-// `home` is the thread that the webhook is called on.
-memory::ServerThread::Server::Webhook InProcess(const admission::Webhooks& webhooks,
-                                                const admission::Webhooks::Rule& rule,
-                                                async::Executor& home) {
-  memory::ServerThread::Server::Webhook webhook{
-      .name = rule.path.substr(1),
-      .group = rule.group,
-      .resources = {rule.resource},
-      .mutating = rule.phase == admission::Phase::kMutate};
-  for (const auto operation : rule.operations)
-    webhook.operations.emplace_back(admission::Name(operation));
-  webhook.call = [&webhooks, &home, path = rule.path](const std::string& review, auto answer) {
-    webhooks.Review(path, review, home,
-                    [answer](std::expected<std::string, kube::Status> reviewed) {
-                      if (reviewed) return answer(std::move(*reviewed));
-                      answer(kube::Terminal(reviewed.error().message));
-                    });
-  };
-  return webhook;
 }
 
 }  // namespace
@@ -166,8 +146,7 @@ Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks)
   front_ = std::make_unique<memory::Front>(server_, api, token_);
   server_.Run([&](memory::ServerThread::Server& server) {
     server.AddAggregatedGroup(apis::kGroup, apis::kVersion, api.DiscoveredResources());
-    for (const auto& rule : webhooks.Rules())
-      server.AddWebhook(InProcess(webhooks, rule, server_.executor()));
+    memory::InstallWebhooks(server, webhooks, server_.executor());
   });
   return {.name = "kubernetes",
           .port = port_.port(),
@@ -180,30 +159,16 @@ Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks)
 
 // scripts/demo --check types every line that begins with two spaces. A command that Berth has to
 // refuse says "# refused".
-void Demo::Announce() const {
-  const std::string eips = R"(
-  echo '{"apiVersion": "eip.alibabacloud.com/v1alpha1", "kind": "EIP", "metadata": {"name": "web"}, "spec": {"bandwidth": "10", "name": "web", "tags": {"team": "shop"}}}' | kubectl apply -f -
-  kubectl wait eip/web --for=condition=Ready --timeout=60s
-  kubectl get eips -o wide                   # an address of a simulated cloud
-  kubectl describe eip web                   # its fields, conditions and events
-  kubectl patch eip web --type=merge -p '{"spec":{"isp":"ChinaTelecom"}}'   # refused: the address is allocated
-  kubectl get cloudcalls                     # calls to the cloud, and how they ended
-)";
+void Demo::Announce(const Systems& systems) const {
+  std::string commands;
+  for (const auto& system : systems) {
+    if (system->enabled()) commands.append("\n").append(system->demo_commands());
+  }
   std::cout << Format(R"(
 Berth runs on this machine with an API server in memory. Ctrl-C ends it and deletes all objects.
 In another terminal:
 
   export KUBECONFIG={0}
-
-  echo '{{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPool", "metadata": {{"name": "office"}}, "spec": {{"cidr": "10.20.0.0/16"}}}}' | kubectl apply -f -
-  echo '{{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetClaim", "metadata": {{"name": "shop"}}, "spec": {{"poolRef": "office", "clusterID": "shop", "blockSize": 24}}}}' | kubectl apply -f -
-  echo '{{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPoolClaim", "metadata": {{"name": "branch"}}, "spec": {{"parentPoolRef": "office", "desiredBlockSize": 20}}}}' | kubectl apply -f -
-  kubectl wait subnetclaim/shop subnetpoolclaim/branch --for=condition=Ready --timeout=60s
-  kubectl get subnetpools,subnetclaims,subnets,subnetpoolclaims
-  kubectl get poolusages -o wide             # addresses used, free and delegated
-  kubectl describe subnetclaim shop          # its fields, conditions and events
-  kubectl patch subnetpool office --type=merge -p '{{"spec":{{"cidr":"10.20.0.0/24"}}}}'   # refused: blocks are in use
-  kubectl explain subnetpools.spec
 {3}
   kubectl get workqueues -o wide             # Berth's pending work; -w to follow it
 
@@ -212,8 +177,7 @@ Without kubectl:
   curl -K {1} {2}/apis/live.berth.dev/v1alpha1/workqueues
 
 )",
-                      serve_.kubeconfig, (serve_.state_dir / "curl").string(), Url(),
-                      serve_.aliyun.region.empty() ? "" : eips)
+                      serve_.kubeconfig, (serve_.state_dir / "curl").string(), Url(), commands)
             << std::flush;
 }
 

@@ -278,7 +278,7 @@ std::filesystem::path OwnStateDir(const std::string& name) {
 void AddDemo(CLI::App& app, DemoOptions& options) {
   options.state_dir = OwnStateDir("berth-demo");
   AddPort(app, "--port", options.port, "HTTPS: the API server in memory (0: any free port)");
-  app.add_flag("--no-eips", options.no_eips,
+  app.add_flag("--no-eips", options.no_cloud,
                "Leave EIPs to another server, which has a cloud for them");
   AddProcess(app, options);
   NameVariables(app);

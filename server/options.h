@@ -61,7 +61,7 @@ struct Options {
 // What `berth demo` can be told, by flag or by environment.
 struct DemoOptions {
   std::uint16_t port = 7443;        // of the API server in memory; 0: any free one
-  bool no_eips = false;             // EIPs are for somebody else to look after
+  bool no_cloud = false;            // without a simulated cloud, and what needs one
   std::filesystem::path state_dir;  // by default one of this user below $XDG_RUNTIME_DIR or /tmp
   std::string log_format = "text";
   std::string log_level = "warn";

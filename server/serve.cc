@@ -1,92 +1,56 @@
 #include "server/serve.h"
 
-#include <openssl/hmac.h>
 #include <prometheus/registry.h>
+
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <cstdlib>
 #include <future>
 #include <memory>
 #include <optional>
 #include <thread>
 
-#include "certs/authority.h"
-#include "certs/store.h"
-#include "handlers/admission/eip.h"
-#include "handlers/admission/ipam.h"
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
 #include "handlers/apis/cloudcalls.h"
-#include "handlers/apis/poolrecalculations.h"
-#include "handlers/apis/poolusages.h"
 #include "handlers/apis/workqueues.h"
 #include "handlers/health.h"
 #include "handlers/metrics.h"
 #include "kube/client.h"
 #include "kube/client_transport.h"
-#include "kube/informer.h"
 #include "log/format.h"
 #include "log/log.h"
-#include "reconcile/eip/desk.h"
-#include "reconcile/eip/system.h"
-#include "reconcile/ipam/desk.h"
-#include "reconcile/ipam/system.h"
 #include "server/aliyun_account.h"
 #include "server/demo.h"
 #include "server/directory_lock.h"
+#include "server/front_proxy.h"
 #include "server/housekeeping.h"
 #include "server/http_server.h"
 #include "server/peer_name.h"
 #include "server/process.h"
+#include "server/systems.h"
 #include "server/tls_settings.h"
+#include "server/tls_staging.h"
 
 namespace berth::server {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kTlsFilesEvery = 5s;
 constexpr auto kPoll = 20ms;
-constexpr auto kShownEvery = 500ms;
+constexpr auto kPublishEvery = 500ms;
 constexpr auto kMemoryEvery = 5s;
 constexpr auto kQuiet = 500ms;
 constexpr auto kLeaseReturnedWithin = 3s;
-constexpr const char* kFrontProxyPath = "/api/v1/namespaces/kube-system/configmaps";
-constexpr const char* kFrontProxyQuery =
-    "fieldSelector=metadata.name%3Dextension-apiserver-authentication";
-
-// The ConfigMap in which the API server publishes its front proxy's CA.
-struct FrontProxy {
-  apis::RequestHeaderConfig config;
-  static kube::Result<FrontProxy> From(kube::JsonView config_map) {
-    auto config = apis::RequestHeaderConfig::FromConfigMap(config_map);
-    if (!config) return std::unexpected(config.error());
-    if (config->client_ca_pem.empty())
-      return kube::Terminal(
-          "the API server has no request-header CA: its aggregation layer is off");
-    return FrontProxy{std::move(*config)};
-  }
-};
-
-// A key for one purpose from a secret that has another.
-std::string DeriveKey(const std::string& secret, const std::string& purpose) {
-  std::array<unsigned char, 32> key{};
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       reinterpret_cast<const unsigned char*>(purpose.data()), purpose.size(), key.data(), nullptr);
-  return {key.begin(), key.end()};
-}
 
 // All that runs on the control thread: made there, and gone from it before the thread ends.
 struct Control {
   Housekeeping housekeeping;
   std::unique_ptr<kube::ClientTransport> transport;
-  std::unique_ptr<kube::Informer<FrontProxy>> front_proxy;
+  std::unique_ptr<FrontProxy> front_proxy;
   std::unique_ptr<runtime::Leadership> leadership;
-  std::unique_ptr<ipam::System> ipam;
-  std::unique_ptr<eip::System> eip;
+  std::vector<System*> systems;  // that have been started
   async::Running stopping;
-  async::Handle show;
+  async::Handle publish;
 
   Control(async::Executor& executor, prometheus::Registry& registry)
       : housekeeping(executor, registry) {}
@@ -96,8 +60,7 @@ struct Control {
 class Server {
  public:
   // With a demo, the options are its own.
-  explicit Server(const Options& options, Demo* demo = nullptr)
-      : options_(options), demo_(demo), tls_files_(options.state_dir) {}
+  explicit Server(const Options& options, Demo* demo = nullptr) : options_(options), demo_(demo) {}
 
   kube::Result<void> Prepare();
   void Run();
@@ -105,25 +68,20 @@ class Server {
  private:
   kube::Result<void> Connect();
   kube::Result<void> OpenAccount();
-  kube::Result<void> StageServingPair();
-  kube::Result<void> StageClientCa();
-  kube::Result<void> StageWebhookClientCa();
   void ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback);
   void AddListeners();
   void StartControl();
-  void FollowFrontProxy();
-  void TakeFrontProxy(const FrontProxy& published);
+  void TakeFrontProxy(const apis::RequestHeaderConfig& published);
   void StartSystems();
-  void Show();
+  void Publish();
   void Live();
   void WaitForSignalAndDrain();
   void Drain(std::chrono::steady_clock::time_point deadline);
-  void GiveLeaseBack();
+  void StopSystems();
 
   const Options& options_;
   Demo* const demo_;
   std::optional<DirectoryLock> lock_;  // the demo has its own
-  TlsFiles tls_files_;
   prometheus::Registry registry_;
   health::Health health_;
   health::Health::Condition* listening_ =
@@ -132,23 +90,19 @@ class Server {
       &health_.Require("front-proxy", "the API server's request-header CA is not known yet");
   health::Health::Condition* serving_ =
       &health_.Require("not-shutting-down", "the server is shutting down");
+  TlsStaging tls_{options_, *front_proxy_};
+  async::EventLoop control_thread_{"control"};
+  Systems systems_ = MakeSystems(control_thread_, options_);
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<apis::Authenticator> authenticator_;
   std::unique_ptr<apis::Authorizer> authorizer_;
   apis::LiveCollection work_queues_{apis::WorkQueueType()};
-  apis::LiveCollection pool_usages_{apis::PoolUsageType()};
   apis::LiveCollection cloud_calls_{apis::CloudCallType(), apis::kCloudCallLimits};
   std::unique_ptr<apis::ApiServer> api_;
   admission::Webhooks webhooks_{registry_};
-  std::atomic<std::shared_ptr<const std::string>> webhook_client_ca_;  // null: anybody is served
   std::unique_ptr<HttpServer> http_;
   const std::chrono::system_clock::time_point origin_ =
       std::chrono::system_clock::now() - std::chrono::steady_clock::now().time_since_epoch();
-  async::EventLoop control_thread_{"control"};
-  ipam::Desk desk_{control_thread_};
-  eip::Desk eip_desk_{control_thread_};
-  apis::PoolRecalculation pool_recalculation_{desk_};
-  std::string stamp_key_;
   // On the control thread.
   cloud::CallHistory call_history_{&registry_};
   std::unique_ptr<AliyunAccount> account_;
@@ -196,70 +150,6 @@ kube::Result<void> Server::OpenAccount() {
   return opened;
 }
 
-kube::Result<void> Server::StageServingPair() {
-  certs::KeyPair pair;
-  if (options_.tls_cert_file.empty()) {
-    auto made = certs::LoadOrMakeServing(options_.state_dir / "certs",
-                                         certs::ServingNames::Of(options_.tls_names));
-    if (!made) return std::unexpected(made.error());
-    pair = std::move(*made);
-  } else {
-    auto cert = ReadFile(options_.tls_cert_file);
-    if (!cert) return std::unexpected(cert.error());
-    auto key = ReadFile(options_.tls_private_key_file);
-    if (!key) return std::unexpected(key.error());
-    pair = {std::move(*cert), std::move(*key)};
-  }
-  // All replicas serve with this key, so what one has stamped the others can read.
-  if (stamp_key_.empty()) stamp_key_ = DeriveKey(pair.key_pem, "berth allocation stamps");
-  const auto changed = tls_files_.SetPair(pair.cert_pem, pair.key_pem);
-  if (!changed) return std::unexpected(changed.error());
-  if (*changed && listening_->holds()) {
-    log::Info("serving certificate reloaded");
-    http_->ReloadTls();
-  }
-  return {};
-}
-
-// Until the front proxy's CA is known, one that has signed nothing stands in: no client certificate
-// is accepted.
-kube::Result<void> Server::StageClientCa() {
-  std::string pem;
-  if (options_.requestheader_client_ca_file.empty()) {
-    const auto nobody = certs::MakeAuthority("nobody", 24h);
-    if (!nobody) return std::unexpected(nobody.error());
-    pem = nobody->cert_pem;
-  } else {
-    auto given = ReadFile(options_.requestheader_client_ca_file);
-    if (!given) return std::unexpected(given.error());
-    pem = std::move(*given);
-    authenticator_->SetRequestHeader(std::make_shared<const apis::RequestHeaderConfig>(
-        apis::RequestHeaderConfig::Usual(pem, options_.requestheader_allowed_names)));
-    front_proxy_->Set(true);
-  }
-  const auto changed = tls_files_.SetClientCa(pem);
-  if (!changed) return std::unexpected(changed.error());
-  if (*changed && listening_->holds()) {
-    log::Info("request-header CA reloaded");
-    http_->ReloadTls();
-  }
-  return {};
-}
-
-kube::Result<void> Server::StageWebhookClientCa() {
-  if (options_.webhook_client_ca_file.empty()) return {};
-  const auto pem = ReadFile(options_.webhook_client_ca_file);
-  if (!pem) return std::unexpected(pem.error());
-  const auto changed = tls_files_.SetWebhookClientCa(*pem);
-  if (!changed) return std::unexpected(changed.error());
-  if (*changed) webhook_client_ca_ = std::make_shared<const std::string>(*pem);
-  if (*changed && listening_->holds()) {
-    log::Info("CA of webhook clients reloaded");
-    http_->ReloadTls();
-  }
-  return {};
-}
-
 kube::Result<void> Server::Prepare() {
   std::error_code error;
   std::filesystem::create_directories(options_.state_dir / "empty", error);
@@ -280,15 +170,10 @@ kube::Result<void> Server::Prepare() {
   authorizer_ = std::make_unique<apis::Authorizer>(client_.get());
   api_ = std::make_unique<apis::ApiServer>(*authenticator_, *authorizer_, registry_);
   api_->Add(work_queues_);
-  api_->Add(pool_usages_);
   api_->Add(cloud_calls_);
-  api_->Add(pool_recalculation_);
+  for (const auto& system : systems_) system->Register(webhooks_, *api_);
   api_->Start();
-  admission::RegisterIpam(webhooks_, desk_);
-  admission::RegisterEip(webhooks_, eip_desk_);
-  if (auto done = StageServingPair(); !done) return done;
-  if (auto done = StageClientCa(); !done) return done;
-  if (auto done = StageWebhookClientCa(); !done) return done;
+  if (auto done = tls_.StageAll(*authenticator_); !done) return done;
 
   http_ = std::make_unique<HttpServer>(HttpServer::Settings{
       .bind_address = options_.bind_address,
@@ -299,8 +184,8 @@ kube::Result<void> Server::Prepare() {
                 .handshake = std::min(10s, options_.request_timeout),
                 .request = options_.request_timeout,
                 .connections = options_.max_connections},
-      .tls = {options_.tls_min_version, options_.tls_cipher_suites, tls_files_.client_ca()},
-      .tls_pair = tls_files_.pair(),
+      .tls = {options_.tls_min_version, options_.tls_cipher_suites, tls_.files().client_ca()},
+      .tls_pair = tls_.files().pair(),
       .scratch = options_.state_dir / "empty",
       .registry = registry_,
   });
@@ -310,7 +195,7 @@ kube::Result<void> Server::Prepare() {
 
 // The listener has seen to it that there is a certificate, if there has to be one.
 void Server::ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback) {
-  if (const auto authority = webhook_client_ca_.load()) {
+  if (const auto authority = tls_.webhook_client_ca()) {
     const auto& names = options_.webhook_client_names;
     const auto name = NameOfPeer(request, authority);
     if (!name || (!names.empty() && !std::ranges::contains(names, *name))) {
@@ -330,7 +215,7 @@ void Server::AddListeners() {
               .port = options_.webhook_port,
               .port_flag = "--webhook-port",
               .tls = open ? Tls::kServer : Tls::kNeedsClientCertificates,
-              .client_ca = tls_files_.webhook_client_ca(),
+              .client_ca = tls_.files().webhook_client_ca(),
               .handler = [this](const auto& request, auto callback) {
                 ServeWebhook(request, std::move(callback));
               }});
@@ -366,17 +251,12 @@ void Server::StartControl() {
   control_ = std::make_unique<Control>(control_thread_, registry_);
   if (client_)
     control_->transport = std::make_unique<kube::ClientTransport>(*client_, control_thread_);
-  control_->housekeeping.Every(kTlsFilesEvery, "serving-certificate",
-                               [this] { return StageServingPair(); });
-  if (!options_.requestheader_client_ca_file.empty()) {
-    control_->housekeeping.Every(kTlsFilesEvery, "request-header-ca",
-                                 [this] { return StageClientCa(); });
-  } else {
-    FollowFrontProxy();
-  }
-  if (!options_.webhook_client_ca_file.empty()) {
-    control_->housekeeping.Every(kTlsFilesEvery, "webhook-client-ca",
-                                 [this] { return StageWebhookClientCa(); });
+  tls_.OnChange([this] { http_->ReloadTls(); });
+  tls_.AddChores(control_->housekeeping);
+  if (options_.requestheader_client_ca_file.empty()) {
+    control_->front_proxy = std::make_unique<FrontProxy>(
+        control_thread_, *control_->transport,
+        [this](const apis::RequestHeaderConfig& published) { TakeFrontProxy(published); });
   }
   control_->housekeeping.Every(kMemoryEvery, "memory", [this]() -> kube::Result<void> {
     if (http_->TakeBurstEnd()) ReleaseFreeMemory();
@@ -384,7 +264,7 @@ void Server::StartControl() {
   });
   control_->housekeeping.Start();
   if (client_) StartSystems();
-  Show();
+  Publish();
 }
 
 void Server::StartSystems() {
@@ -397,75 +277,37 @@ void Server::StartSystems() {
           .name = "berth",
           .identity = Format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random())},
       &registry_);
-  control_->ipam = std::make_unique<ipam::System>(
-      control_thread_, *control_->transport, *control_->leadership,
-      ipam::System::Options{.stamp_key = stamp_key_, .registry = &registry_});
-  desk_.Open(control_->ipam.get());
-  if (account_) {
-    control_->eip = std::make_unique<eip::System>(
-        control_thread_, *control_->transport, *control_->leadership, account_->vpcs(),
-        eip::System::Options{.resync = options_.aliyun.eip_resync, .registry = &registry_});
-    eip_desk_.Open(control_->eip.get());
+  const Host host{.executor = control_thread_,
+                  .transport = *control_->transport,
+                  .leadership = *control_->leadership,
+                  .registry = registry_,
+                  .derive_key = [this](const auto& purpose) { return tls_.DeriveKey(purpose); },
+                  .aliyun = account_ ? &account_->vpcs() : nullptr};
+  for (const auto& system : systems_) {
+    if (!system->enabled()) continue;
+    system->Start(host);
+    control_->systems.push_back(system.get());
   }
   control_->leadership->Start();
 }
 
-void Server::FollowFrontProxy() {
-  control_->front_proxy = std::make_unique<kube::Informer<FrontProxy>>(
-      control_thread_, *control_->transport,
-      kube::Reflector::Options{.path = kFrontProxyPath, .query = kFrontProxyQuery});
-  auto& informer = *control_->front_proxy;
-  informer.AddHandler(
-      {.on_add = [this](const std::string&, const FrontProxy& now) { TakeFrontProxy(now); },
-       .on_update = [this](const std::string&, const FrontProxy&,
-                           const FrontProxy& now) { TakeFrontProxy(now); },
-       // Keep the CA if the ConfigMap is deleted.
-       .on_delete =
-           [](const std::string& key, const FrontProxy&) {
-             log::Warn("request-header CA no longer published; the last one stays in force",
-                       {{"configMap", key}});
-           },
-       .on_whole =
-           [this] {
-             if (front_proxy_->holds()) return;
-             log::Warn("request-header CA not found; not ready until the API server publishes it",
-                       {{"configMap", "kube-system/extension-apiserver-authentication"}});
-           }});
-  informer.Start();
-}
-
-void Server::TakeFrontProxy(const FrontProxy& published) {
-  const auto changed = tls_files_.SetClientCa(published.config.client_ca_pem);
-  if (!changed) {
-    log::Error("front proxy's CA refused", {{"error", changed.error().message}});
-    return;
-  }
-  // Before the listeners take the new CA: its clients must find it known.
-  authenticator_->SetRequestHeader(
-      std::make_shared<const apis::RequestHeaderConfig>(published.config));
-  if (*changed) {
-    log::Info("front proxy's CA loaded", {{"allowedNames", published.config.allowed_names.size()}});
-    http_->ReloadTls();
-  }
+void Server::TakeFrontProxy(const apis::RequestHeaderConfig& published) {
   const bool ready_before = health_.ready();
-  front_proxy_->Set(true);
-  if (demo_ && !ready_before) demo_->Announce();
+  tls_.Take(published);
+  if (demo_ && !ready_before && health_.ready()) demo_->Announce(systems_);
 }
 
 // Publishes the control thread's state for the aggregated API.
-void Server::Show() {
-  std::vector<const runtime::Controller*> controllers;
-  if (control_->ipam) {
-    controllers = control_->ipam->controllers();
-    for (const std::string& pool : control_->ipam->TakeDirty())
-      apis::PublishPoolUsage(pool_usages_, pool, control_->ipam->space());
+void Server::Publish() {
+  std::vector<const runtime::Controller*> controllers = {&control_->housekeeping.controller()};
+  for (System* system : control_->systems) {
+    system->Publish();
+    controllers.append_range(system->controllers());
   }
   apis::PublishCloudCalls(cloud_calls_, call_history_);
-  if (control_->eip) controllers.append_range(control_->eip->controllers());
-  controllers.push_back(&control_->housekeeping.controller());
   for (const runtime::Controller* controller : controllers)
     apis::PublishWorkQueue(work_queues_, controller->name(), controller->Stats().queue, origin_);
-  control_->show = control_thread_.RunAfter(kShownEvery, [this] { Show(); });
+  control_->publish = control_thread_.RunAfter(kPublishEvery, [this] { Publish(); });
 }
 
 // From the first connection to the last. A listener that does not do what it should is no reason to
@@ -499,8 +341,8 @@ void Server::WaitForSignalAndDrain() {
   serving_->Set(false);
   std::this_thread::sleep_for(std::min(options_.shutdown_delay, options_.grace_period));
   Drain(deadline);
-  GiveLeaseBack();
-  // Whoever waits for the API server is told while the threads they are told on still run.
+  StopSystems();
+  // Shut the client down first: its callbacks need these threads.
   if (client_) client_->Shutdown();
   control_thread_.Run([this] {
     control_.reset();
@@ -529,8 +371,8 @@ void Server::Drain(std::chrono::steady_clock::time_point deadline) {
     log::Warn("requests given up", {{"count", left}});
 }
 
-// So that another replica need not wait for its end.
-void Server::GiveLeaseBack() {
+// The lease is given back first, so that another replica need not wait for its end.
+void Server::StopSystems() {
   std::promise<void> given;
   control_thread_.Run([&] {
     if (!control_->leadership) return given.set_value();
@@ -540,9 +382,11 @@ void Server::GiveLeaseBack() {
   if (given.get_future().wait_for(kLeaseReturnedWithin) != std::future_status::ready)
     log::Warn("lease not given back in time");
   control_thread_.Run([this] {
+    control_->publish = {};
     control_->stopping = {};
-    desk_.Open(nullptr);
-    eip_desk_.Open(nullptr);
+    for (System* system : control_->systems) system->Stop();
+    control_->systems.clear();
+    control_->leadership.reset();
   });
 }
 

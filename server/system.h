@@ -1,0 +1,64 @@
+#pragma once
+
+#include <prometheus/registry.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "async/executor.h"
+#include "cloud/vpc.h"
+#include "handlers/admission/webhooks.h"
+#include "handlers/apis/api_server.h"
+#include "kube/api.h"
+#include "kube/transport.h"
+#include "reconcile/runtime/controller.h"
+#include "reconcile/runtime/leadership.h"
+
+namespace berth::server {
+
+// A kind whose objects a system reads and updates.
+struct Kind {
+  kube::Resource resource;
+  bool creates = false;  // the system creates and deletes objects of it, too
+};
+
+// The surroundings of a system on the control thread. All outlive Stop().
+struct Host {
+  async::Executor& executor;
+  kube::Transport& transport;
+  runtime::Leadership& leadership;  // has not started
+  prometheus::Registry& registry;
+  // A key that all replicas share and that nothing else uses.
+  std::function<std::string(const std::string& purpose)> derive_key;
+  cloud::Vpcs* aliyun;  // null without an account
+};
+
+// One of the systems of Berth: its reconcilers, its webhooks and its live resources. A system
+// switched off by its options is registered, so that its webhooks answer, and not started.
+class System {
+ public:
+  virtual ~System() = default;
+
+  virtual std::string_view name() const = 0;
+  virtual std::vector<Kind> kinds() const = 0;
+  virtual std::string_view cloud() const { return ""; }  // the provider it needs an account with
+  virtual bool enabled() const { return true; }
+  // The part of the demo's greeting that shows the system: commands, two spaces before each.
+  virtual std::string_view demo_commands() const { return ""; }
+
+  // Before serving, once. The system outlives both.
+  virtual void Register(admission::Webhooks& webhooks, apis::ApiServer& api) = 0;
+
+  // On the control thread, as is all that follows. Joins the leadership.
+  virtual void Start(const Host& host) = 0;
+  // Brings the live resources up to date; twice a second between Start and Stop.
+  virtual void Publish() {}
+  // The controllers while leading, none otherwise.
+  virtual std::vector<const runtime::Controller*> controllers() const = 0;
+  // Ends all that Start began; the leadership has been given back and calls nobody any more.
+  virtual void Stop() = 0;
+};
+
+}  // namespace berth::server

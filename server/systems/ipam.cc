@@ -1,0 +1,75 @@
+#include "server/systems/ipam.h"
+
+#include "handlers/admission/ipam.h"
+#include "handlers/apis/live_collection.h"
+#include "handlers/apis/poolrecalculations.h"
+#include "handlers/apis/poolusages.h"
+#include "reconcile/ipam/desk.h"
+#include "reconcile/ipam/system.h"
+
+namespace berth::server {
+namespace {
+
+class Ipam : public System {
+ public:
+  explicit Ipam(async::Executor& control) : desk_(control) {}
+
+  std::string_view name() const override { return "ipam"; }
+  std::vector<Kind> kinds() const override {
+    return {{ipam::kPools, true},
+            {ipam::kSubnets, true},
+            {ipam::kClaims, true},
+            {ipam::kPoolClaims, false}};
+  }
+  std::string_view demo_commands() const override;
+
+  void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
+    admission::RegisterIpam(webhooks, desk_);
+    api.Add(usages_);
+    api.Add(recalculation_);
+  }
+  void Start(const Host& host) override {
+    system_.emplace(host.executor, host.transport, host.leadership,
+                    ipam::System::Options{.stamp_key = host.derive_key("berth allocation stamps"),
+                                          .registry = &host.registry});
+    desk_.Open(&*system_);
+  }
+  void Publish() override {
+    for (const std::string& pool : system_->TakeDirty())
+      apis::PublishPoolUsage(usages_, pool, system_->space());
+  }
+  std::vector<const runtime::Controller*> controllers() const override {
+    return system_->controllers();
+  }
+  void Stop() override {
+    desk_.Open(nullptr);
+    system_.reset();
+  }
+
+ private:
+  ipam::Desk desk_;
+  apis::LiveCollection usages_{apis::PoolUsageType()};
+  apis::PoolRecalculation recalculation_{desk_};
+  std::optional<ipam::System> system_;  // of the control thread
+};
+
+std::string_view Ipam::demo_commands() const {
+  return R"(  echo '{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPool", "metadata": {"name": "office"}, "spec": {"cidr": "10.20.0.0/16"}}' | kubectl apply -f -
+  echo '{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetClaim", "metadata": {"name": "shop"}, "spec": {"poolRef": "office", "clusterID": "shop", "blockSize": 24}}' | kubectl apply -f -
+  echo '{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPoolClaim", "metadata": {"name": "branch"}, "spec": {"parentPoolRef": "office", "desiredBlockSize": 20}}' | kubectl apply -f -
+  kubectl wait subnetclaim/shop subnetpoolclaim/branch --for=condition=Ready --timeout=60s
+  kubectl get subnetpools,subnetclaims,subnets,subnetpoolclaims
+  kubectl get poolusages -o wide             # addresses used, free and delegated
+  kubectl describe subnetclaim shop          # its fields, conditions and events
+  kubectl patch subnetpool office --type=merge -p '{"spec":{"cidr":"10.20.0.0/24"}}'   # refused: blocks are in use
+  kubectl explain subnetpools.spec
+)";
+}
+
+}  // namespace
+
+std::unique_ptr<System> MakeIpam(async::Executor& control) {
+  return std::make_unique<Ipam>(control);
+}
+
+}  // namespace berth::server
