@@ -1,6 +1,7 @@
 #include <iostream>
 #include <utility>
 
+#include "server/manifest.h"
 #include "server/options.h"
 #include "server/serve.h"
 #include "server/simulate_cloud.h"
@@ -19,6 +20,8 @@ int main(int argc, char** argv) {
       return berth::server::RunDemo(line->demo);
     case CommandLine::Command::kSimulateCloud:
       return berth::server::SimulateCloud(line->simulate_cloud);
+    case CommandLine::Command::kManifest:
+      return berth::server::PrintManifests(line->manifest);
   }
   std::unreachable();
 }

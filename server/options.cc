@@ -362,7 +362,7 @@ bool RefusesCommand(const CLI::App& app, std::string_view word) {
   if (word.empty() || word.starts_with('-') || app.get_subcommand_no_throw(std::string(word)))
     return false;
   std::cerr << "There is no command \"" << word
-            << "\"; the commands are serve, demo, simulate-cloud and version.\n"
+            << "\"; the commands are serve, demo, simulate-cloud, manifest and version.\n"
                "Run berth --help for more information.\n";
   return true;
 }
@@ -382,6 +382,10 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       "demo", "Run the server with an API server in memory: for kubectl, without a cluster");
   CLI::App* simulate_cloud = app.add_subcommand(
       "simulate-cloud", "Run a simulated Alibaba Cloud: to try EIPs without an account");
+  CLI::App* manifest = app.add_subcommand(
+      "manifest", "Print the kinds, webhooks and live resources of each system, as YAML");
+  manifest->add_option("--into", line.manifest.into,
+                       "Directory: write a file for each system, as in charts/berth/files/systems");
   app.add_subcommand("version", "Print the version");
   const std::string_view word = argc > 1 ? argv[1] : "";
   const bool serves = word == "serve";
@@ -414,6 +418,7 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   }
   if (app.got_subcommand("demo")) line.command = CommandLine::Command::kDemo;
   if (app.got_subcommand("simulate-cloud")) line.command = CommandLine::Command::kSimulateCloud;
+  if (app.got_subcommand(manifest)) line.command = CommandLine::Command::kManifest;
   if (app.got_subcommand("version")) line.command = CommandLine::Command::kVersion;
   return line;
 }

@@ -84,11 +84,23 @@ struct SimulateCloudOptions {
   std::string log_level = "info";
 };
 
+// What `berth manifest` can be told.
+struct ManifestOptions {
+  std::filesystem::path into;  // empty: standard output
+};
+
 struct CommandLine {
-  enum class Command { kServe, kDemo, kSimulateCloud, kVersion } command = Command::kServe;
+  enum class Command {
+    kServe,
+    kDemo,
+    kSimulateCloud,
+    kManifest,
+    kVersion
+  } command = Command::kServe;
   Options options;
   DemoOptions demo;
   SimulateCloudOptions simulate_cloud;
+  ManifestOptions manifest;
 };
 
 // What the program should do; or, when it has nothing to do (--help) or the arguments are wrong,

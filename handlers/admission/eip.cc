@@ -88,11 +88,9 @@ void FillIn(const Request& request, async::Executor&, Webhooks::Reply reply) {
 }  // namespace
 
 void RegisterEip(Webhooks& webhooks, eip::Desk& desk) {
-  const std::string group(eip::kEips.group);
-  const std::string plural(eip::kEips.plural);
   const auto writes = {Operation::kCreate, Operation::kUpdate};
-  webhooks.On(Phase::kMutate, group, plural, writes, FillIn);
-  webhooks.On(Phase::kValidate, group, plural, writes, Validate(desk));
+  webhooks.On(Phase::kMutate, eip::kEips, writes, FillIn);
+  webhooks.On(Phase::kValidate, eip::kEips, writes, Validate(desk));
 }
 
 }  // namespace berth::admission

@@ -213,23 +213,22 @@ Webhooks::Handler PrepareClaim(ipam::Desk& desk) {
 }  // namespace
 
 void RegisterIpam(Webhooks& webhooks, ipam::Desk& desk) {
-  const auto on = [&](Phase phase, const kube::Resource& resource,
-                      std::initializer_list<Operation> operations, Webhooks::Handler handler) {
-    webhooks.On(phase, std::string(resource.group), std::string(resource.plural), operations,
-                std::move(handler));
-  };
   const auto writes = {Operation::kCreate, Operation::kUpdate};
-  on(Phase::kMutate, ipam::kPools, {Operation::kCreate}, DefaultPool);
-  on(Phase::kMutate, ipam::kClaims, {Operation::kCreate}, PrepareClaim(desk));
-  on(Phase::kValidate, ipam::kPools, writes, Validate(desk, ipam::kPools, ipam::JudgePool));
-  on(Phase::kValidate, ipam::kPools, {Operation::kDelete},
-     ValidateDeletion(desk, ipam::kPools, ipam::JudgePoolDeletion));
-  on(Phase::kValidate, ipam::kSubnets, writes, Validate(desk, ipam::kSubnets, ipam::JudgeSubnet));
-  on(Phase::kValidate, ipam::kClaims, writes, Validate(desk, ipam::kClaims, ipam::JudgeClaim));
-  on(Phase::kValidate, ipam::kPoolClaims, writes,
-     Validate(desk, ipam::kPoolClaims, ipam::JudgePoolClaim));
-  on(Phase::kValidate, ipam::kPoolClaims, {Operation::kDelete},
-     ValidateDeletion(desk, ipam::kPoolClaims, ipam::JudgePoolClaimDeletion));
+  webhooks.On(Phase::kMutate, ipam::kPools, {Operation::kCreate}, DefaultPool);
+  webhooks.On(Phase::kMutate, ipam::kClaims, {Operation::kCreate}, PrepareClaim(desk),
+              SideEffects::kNoneOnDryRun);  // a block is reserved
+  webhooks.On(Phase::kValidate, ipam::kPools, writes,
+              Validate(desk, ipam::kPools, ipam::JudgePool));
+  webhooks.On(Phase::kValidate, ipam::kPools, {Operation::kDelete},
+              ValidateDeletion(desk, ipam::kPools, ipam::JudgePoolDeletion));
+  webhooks.On(Phase::kValidate, ipam::kSubnets, writes,
+              Validate(desk, ipam::kSubnets, ipam::JudgeSubnet));
+  webhooks.On(Phase::kValidate, ipam::kClaims, writes,
+              Validate(desk, ipam::kClaims, ipam::JudgeClaim));
+  webhooks.On(Phase::kValidate, ipam::kPoolClaims, writes,
+              Validate(desk, ipam::kPoolClaims, ipam::JudgePoolClaim));
+  webhooks.On(Phase::kValidate, ipam::kPoolClaims, {Operation::kDelete},
+              ValidateDeletion(desk, ipam::kPoolClaims, ipam::JudgePoolClaimDeletion));
 }
 
 }  // namespace berth::admission

@@ -7,6 +7,7 @@
 #include "handlers/loop_executor.h"
 #include "kube/json_view.h"
 #include "log/escape.h"
+#include "log/format.h"
 #include "log/log.h"
 
 namespace berth::admission {
@@ -29,6 +30,7 @@ struct Webhooks::Webhook {
   std::string group;
   std::string resource;
   std::array<Handler, 4> by_operation;
+  SideEffects side_effects;
   prometheus::Counter* allowed;
   prometheus::Counter* denied;
   prometheus::Counter* malformed;
@@ -49,18 +51,21 @@ Webhooks::Webhooks(prometheus::Registry& registry)
 
 Webhooks::~Webhooks() = default;
 
-void Webhooks::On(Phase phase, const std::string& group, const std::string& resource,
-                  std::initializer_list<Operation> operations, Handler handler) {
-  const std::string path =
-      std::string(phase == Phase::kMutate ? "/mutate/" : "/validate/") + group + "/" + resource;
+std::string_view Name(Phase phase) { return phase == Phase::kMutate ? "mutate" : "validate"; }
+
+void Webhooks::On(Phase phase, const kube::Resource& resource,
+                  std::initializer_list<Operation> operations, Handler handler,
+                  SideEffects side_effects) {
+  const std::string path = Format("/{}/{}/{}", Name(phase), resource.group, resource.plural);
   auto& webhook = by_path_[path];
   if (!webhook) {
     webhook = std::make_unique<Webhook>(Webhook{
         .name = path,
         .phase = phase,
-        .group = group,
-        .resource = resource,
+        .group = std::string(resource.group),
+        .resource = std::string(resource.plural),
         .by_operation = {},
+        .side_effects = side_effects,
         .allowed = &reviews_.Add({{"webhook", path}, {"result", "allowed"}}),
         .denied = &reviews_.Add({{"webhook", path}, {"result", "denied"}}),
         .malformed = &reviews_.Add({{"webhook", path}, {"result", "malformed"}}),
@@ -98,7 +103,12 @@ void Webhooks::Serve(const drogon::HttpRequestPtr& request, http::Callback callb
 std::vector<Webhooks::Rule> Webhooks::Rules() const {
   std::vector<Rule> rules;
   for (const auto& [path, webhook] : by_path_) {
-    Rule& rule = rules.emplace_back(path, webhook->phase, webhook->group, webhook->resource);
+    Rule& rule = rules.emplace_back(Rule{.path = path,
+                                         .phase = webhook->phase,
+                                         .group = webhook->group,
+                                         .resource = webhook->resource,
+                                         .operations = {},
+                                         .side_effects = webhook->side_effects});
     for (std::size_t i = 0; i < webhook->by_operation.size(); ++i) {
       if (webhook->by_operation[i]) rule.operations.push_back(static_cast<Operation>(i));
     }

@@ -4,6 +4,7 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <initializer_list>
@@ -16,10 +17,17 @@
 #include "async/executor.h"
 #include "handlers/admission/review.h"
 #include "handlers/http.h"
+#include "kube/api.h"
 
 namespace berth::admission {
 
-enum class Phase { kMutate, kValidate };
+enum class Phase : std::uint8_t { kMutate, kValidate };
+
+// "mutate", "validate"
+std::string_view Name(Phase phase);
+
+// What a review does besides being answered, as a webhook configuration states it.
+enum class SideEffects : std::uint8_t { kNone, kNoneOnDryRun };
 
 // The registered webhooks. A webhook's path is /mutate/<group>/<resource> or
 // /validate/<group>/<resource>. Registration is done before serving; after that every method is
@@ -34,8 +42,8 @@ class Webhooks {
   explicit Webhooks(prometheus::Registry& registry);
   ~Webhooks();
 
-  void On(Phase phase, const std::string& group, const std::string& resource,
-          std::initializer_list<Operation> operations, Handler handler);
+  void On(Phase phase, const kube::Resource& resource, std::initializer_list<Operation> operations,
+          Handler handler, SideEffects side_effects = SideEffects::kNone);
 
   // Handles one HTTP request, on its event loop. Operations that have no handler are allowed: the
   // webhook configuration decides what is sent.
@@ -48,6 +56,7 @@ class Webhooks {
     std::string group;
     std::string resource;
     std::vector<Operation> operations;
+    SideEffects side_effects;
   };
   std::vector<Rule> Rules() const;
 

@@ -121,12 +121,17 @@ void ApiServer::Add(ResourceStore& store) {
 
 void ApiServer::Add(Action& action) { actions_.emplace(action.type().plural, &action); }
 
+std::vector<const ResourceType*> ApiServer::types() const {
+  std::vector<const ResourceType*> all;
+  all.reserve(resources_.size() + actions_.size());
+  for (const auto& [plural, resource] : resources_) all.push_back(&resource.store->type());
+  for (const auto& [plural, action] : actions_) all.push_back(&action->type());
+  std::ranges::sort(all, {}, &ResourceType::plural);
+  return all;
+}
+
 void ApiServer::Start() {
-  std::vector<const ResourceType*> types;
-  types.reserve(resources_.size() + actions_.size());
-  for (const auto& [plural, resource] : resources_) types.push_back(&resource.store->type());
-  for (const auto& [plural, action] : actions_) types.push_back(&action->type());
-  std::ranges::sort(types, {}, &ResourceType::plural);
+  const auto types = this->types();
   const std::string group = std::string("/apis/") + kGroup;
   const std::string version = std::string("/apis/") + kGroupVersion;
   aggregated_ = AggregatedGroupList(types);

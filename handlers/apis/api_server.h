@@ -34,6 +34,9 @@ class ApiServer {
   void Add(Action& action);
   void Start();
 
+  // By name.
+  std::vector<const ResourceType*> types() const;
+
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback);
   // The same for a caller that was authenticated already.
   void ServeAs(User user, const drogon::HttpRequestPtr& request, http::Callback callback);

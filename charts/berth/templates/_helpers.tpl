@@ -51,16 +51,29 @@ subjects:
 {{- end -}}
 
 {{/*
-One webhook: its name, how to reach the server, what is matched.
-Argument: dict "root" $ "verb" "mutate" or "validate" "resource" "subnetpools" "operations" (list "CREATE" …); "group" when
-it is not plexaubnet.io, "scope" when it is not Namespaced
+The systems that are switched on, as a JSON list of their manifests. One that has a section of its own in the values is switched
+on by `enabled`; `crdScope` there is the scope of its kinds.
 */}}
+{{- define "berth.systems" -}}
+{{- $systems := list -}}
+{{- range $path, $_ := .Files.Glob "files/systems/*.yaml" -}}
+{{- $system := $.Files.Get $path | fromYaml -}}
+{{- $values := get $.Values $system.name | default dict -}}
+{{- if dig "enabled" true $values -}}
+{{- range $system.kinds }}{{ $_ := set . "scope" (dig "crdScope" .scope $values) }}{{ end -}}
+{{- $systems = append $systems $system -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $systems -}}
+{{- end -}}
+
+{{/* One webhook: its name, how to reach the server, what is matched. Argument: dict "root" $ "verb" "mutate" or "validate" "kind" KIND */}}
 {{- define "berth.webhook" -}}
 {{- $v := .root.Values -}}
-{{- $group := default "plexaubnet.io" .group -}}
-{{- $scope := default "Namespaced" .scope -}}
-{{- $path := printf "/%s/%s/%s" .verb $group .resource -}}
-name: {{ .verb }}.{{ .resource }}.{{ $group }}
+{{- $kind := .kind -}}
+{{- $webhook := get $kind .verb -}}
+{{- $path := printf "/%s/%s/%s" .verb $kind.group $kind.resource -}}
+name: {{ .verb }}.{{ $kind.resource }}.{{ $kind.group }}
 clientConfig:
   {{- if $v.external.enabled }}
   {{- $host := ternary (printf "[%s]" $v.external.address) $v.external.address (contains ":" $v.external.address) }}
@@ -76,12 +89,12 @@ clientConfig:
   caBundle: {{ . }}
   {{- end }}
 rules:
-  - apiGroups: [{{ $group }}]
-    apiVersions: [v1alpha1]
-    operations: [{{ join ", " .operations }}]
-    resources: [{{ .resource }}]
-    scope: {{ $scope }}
-{{- if eq $scope "Namespaced" }}
+  - apiGroups: [{{ $kind.group }}]
+    apiVersions: [{{ $kind.version }}]
+    operations: [{{ join ", " $webhook.operations }}]
+    resources: [{{ $kind.resource }}]
+    scope: {{ $kind.scope }}
+{{- if eq $kind.scope "Namespaced" }}
 namespaceSelector:
   matchExpressions:
     - key: kubernetes.io/metadata.name
@@ -100,8 +113,7 @@ matchConditions:
 matchPolicy: Equivalent
 failurePolicy: {{ $v.webhooks.failurePolicy }}
 timeoutSeconds: {{ $v.webhooks.timeoutSeconds }}
-# Mutating a claim reserves its block, for a while and not in a dry run.
-sideEffects: {{ ternary "NoneOnDryRun" "None" (and (eq .verb "mutate") (eq .resource "subnetclaims")) }}
+sideEffects: {{ $webhook.sideEffects }}
 {{- if eq .verb "mutate" }}
 reinvocationPolicy: Never
 {{- end }}

@@ -1,0 +1,70 @@
+#include "server/manifest.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "async/test_executor.h"
+#include "kube/yaml.h"
+#include "reconcile/crds.h"
+#include "server/systems.h"
+#include "server/tls_settings.h"
+
+namespace berth::server {
+namespace {
+
+using testing::Contains;
+
+class ManifestTest : public testing::Test {
+ protected:
+  async::TestExecutor executor_;
+  const Systems systems_ = MakeSystems(executor_, {});
+};
+
+TEST_F(ManifestTest, TheChartHasTheManifestOfEverySystem) {
+  const std::filesystem::path folder = BERTH_SOURCE_DIR "/charts/berth/files/systems";
+  for (const auto& system : systems_) {
+    const auto file = folder / (std::string(system->name()) + ".yaml");
+    EXPECT_EQ(ReadFile(file).value_or("nothing"), ManifestOf(*system))
+        << "run: berth manifest --into charts/berth/files/systems";
+  }
+  const std::filesystem::directory_iterator files(folder);
+  EXPECT_EQ(std::ranges::distance(files), systems_.size()) << "a file of a system that is gone";
+}
+
+TEST_F(ManifestTest, EveryWebhookIsOfAKindOfItsSystem) {
+  for (const auto& system : systems_) {
+    const Json manifest = kube::YamlToJson(ManifestOf(*system)).value();
+    std::size_t listed = 0;
+    for (const Json& kind : manifest["kinds"].array_range())
+      listed += (kind.find("mutate") ? 1 : 0) + (kind.find("validate") ? 1 : 0);
+    prometheus::Registry registry;
+    admission::Webhooks webhooks(registry);
+    apis::Authenticator authenticator(nullptr, nullptr);
+    apis::Authorizer authorizer(nullptr);
+    apis::ApiServer api(authenticator, authorizer, registry);
+    system->Register(webhooks, api);
+    EXPECT_EQ(webhooks.Rules().size(), listed) << system->name();
+  }
+}
+
+TEST_F(ManifestTest, EveryDefinitionIsOfAKindThatASystemUsesInAServedVersion) {
+  std::set<std::string> used;
+  for (const auto& system : systems_) {
+    for (const auto& [resource, creates] : system->kinds())
+      used.insert(std::string(resource.plural) + "." + std::string(resource.group) + "/" +
+                  std::string(resource.version));
+  }
+  for (const std::string_view yaml : CustomResourceDefinitions()) {
+    const Json crd = kube::YamlToJson(yaml).value();
+    const Json& version = crd["spec"]["versions"][0];
+    EXPECT_TRUE(version["served"].as<bool>());
+    EXPECT_THAT(used,
+                Contains(crd["metadata"]["name"].as_string() + "/" + version["name"].as_string()));
+  }
+}
+
+}  // namespace
+}  // namespace berth::server
