@@ -38,6 +38,8 @@ struct Proposal {
   static kube::Result<Proposal> From(kube::JsonView object);
 };
 
+inline Identity& IdentityOf(Proposal& proposal) { return proposal.object.id; }
+
 // What is known when an object is judged.
 struct Knowledge {
   // As System::HolderOf. None when the other objects are not known: then the object alone is

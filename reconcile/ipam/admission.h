@@ -41,6 +41,9 @@ struct SubnetProposal {
   static kube::Result<SubnetProposal> From(kube::JsonView object);
 };
 
+inline Identity& IdentityOf(PoolProposal& proposal) { return proposal.pool.id; }
+inline Identity& IdentityOf(SubnetProposal& proposal) { return proposal.subnet.id; }
+
 // Each with the object as it was, none when it is created. For a pool O(L log P + pools and blocks
 // that overlap it) as in Space, O(log n) for the others. A claim that finds no room costs what
 // Space::Check does.

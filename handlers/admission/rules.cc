@@ -1,6 +1,5 @@
-#include "handlers/admission/judgement.h"
+#include "handlers/admission/rules.h"
 
-#include <string>
 #include <utility>
 
 #include "kube/status.h"
@@ -18,10 +17,6 @@ Response ResponseOf(runtime::Verdict verdict, const kube::Resource& resource,
   }
   for (const std::string& warning : verdict.warnings) response.Warn(warning);
   return response;
-}
-
-Response Unreadable(const kube::Error& error) {
-  return Response::Deny(kube::BadRequest(error.message));
 }
 
 }  // namespace berth::admission
