@@ -11,9 +11,7 @@
 #include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "handlers/admission/eip.h"
-#include "kube/yaml.h"
 #include "log/format.h"
-#include "reconcile/crds.h"
 #include "reconcile/eip/desk.h"
 #include "reconcile/eip/system.h"
 #include "simulate/eip_users.h"
@@ -262,19 +260,7 @@ void Eip::SetUp(World& world) {
   site_ = std::make_unique<Process>(world.scheduler(), world.random(), "cloud", [](Process&) {});
   trouble_ = std::make_unique<Trouble>(world, *this);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
-  // The same for every seed, and YAML is slow to read.
-  static const std::vector<std::string> definitions = [] {
-    std::vector<std::string> all;
-    for (const std::string_view yaml : CustomResourceDefinitions()) {
-      all.push_back(kube::YamlToJson(yaml)->to_string());
-    }
-    return all;
-  }();
-  for (const std::string& definition : definitions) {
-    world.Must({.method = kube::Method::kPost,
-                .path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                .body = definition});
-  }
+  world.InstallDefinitions();
   for (int i = 0; i < 3; ++i) own_.push_back(cloud_.vpc().CreateEip({.name = "own"}));
   for (int i = 0; i < 2; ++i) packages_.push_back(cloud_.vpc().CreatePackage(100));
   front_ = std::make_unique<WebhookFront>(world);

@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "handlers/admission/ipam.h"
-#include "kube/yaml.h"
 #include "log/format.h"
-#include "reconcile/crds.h"
 #include "reconcile/ipam/desk.h"
 #include "reconcile/ipam/objects.h"
 #include "reconcile/ipam/system.h"
@@ -72,11 +70,7 @@ Ipam::Ipam() = default;
 Ipam::~Ipam() = default;
 
 void Ipam::SetUp(World& world) {
-  for (const std::string_view yaml : CustomResourceDefinitions()) {
-    world.Must({.method = kube::Method::kPost,
-                .path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-                .body = kube::YamlToJson(yaml)->to_string()});
-  }
+  world.InstallDefinitions();
   world.Must({.method = kube::Method::kPost,
               .path = "/api/v1/namespaces",
               .body = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})"});
@@ -96,7 +90,7 @@ void Ipam::SetUp(World& world) {
   if (world.random().Chance(0.1)) stories_->LeaveAsPlexaubnet();
   while (world.random().Chance(0.5)) stories_->Begin();
   // By the seed, not by the dice: a story that comes later leaves other seeds as they were.
-  if (world.seed() % 10 == 5) stories_->BeginLater(world.seed() / 10);
+  stories_->BeginLater(world.seed());
   if (world.seed() % 10 == 8) {
     world.scheduler().After(world.random().Between(0s, world.chaos() + kCalm / 2), [&world] {
       world.Ask({.method = kube::Method::kDelete, .path = kOther});
@@ -120,8 +114,9 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
     const std::string base = IpamPicture::Collection(ns, "");
     if (!request.path.starts_with(base)) continue;
     const std::string_view path = std::string_view(request.path).substr(base.size());
-    if (request.method == kube::Method::kDelete && path.starts_with("subnetpools/")) {
-      return IpamPicture(world, ns).CheckDeletion(std::string(path.substr(path.find('/') + 1)));
+    if (request.method == kube::Method::kDelete &&
+        (path.starts_with("subnetpools/") || path.starts_with("subnetclaims/"))) {
+      return IpamPicture(world, ns).CheckDeletion(path);
     }
     if (request.method == kube::Method::kPost && path == "subnets") {
       return IpamPicture(world, ns).CheckNew(NameOf(Json::parse(request.body)), told_);

@@ -167,6 +167,14 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
       return Format("claim {} is told that {} is exhausted, which it is not", name, pool);
     }
   }
+  const auto kept =
+      exists ? Cidr::Parse(Text(Part(Part(pools_.at(pool), "spec"), "preAllocations"), name))
+             : Cidr::Parse("");
+  if (reason == "PoolExhausted" && kept && range && range->Contains(*kept) &&
+      !Used(pool, *kept, true)) {
+    return Format("claim {} is told that {} is exhausted, which keeps {} for it", name, pool,
+                  kept->ToString());
+  }
   const auto requested = Cidr::Parse(Text(spec, "requestedCIDR"));
   if (reason == "RequestedCIDRTaken" && requested && range && !KeepsSome(pools_.at(pool)) &&
       !Used(pool, *requested, true)) {
@@ -505,10 +513,16 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet,
   return std::nullopt;
 }
 
-IpamPicture::Wrong IpamPicture::CheckDeletion(const std::string& pool) const {
-  const auto found = pools_.find(pool);
-  if (found == pools_.end() || !OwnerOf(found->second).empty()) return std::nullopt;
-  return Format("pool {} was deleted, which was made for no pool claim", pool);
+IpamPicture::Wrong IpamPicture::CheckDeletion(std::string_view path) const {
+  const auto slash = path.find('/');
+  const std::string name(path.substr(slash + 1));
+  const auto pool = pools_.find(name);
+  const auto claim = std::ranges::find(claims_, name, NameOf);
+  const bool is_pool = path.substr(0, slash) == "subnetpools";
+  const Json* deleted = is_pool ? (pool == pools_.end() ? nullptr : &pool->second)
+                                : (claim == claims_.end() ? nullptr : &*claim);
+  if (!deleted || !OwnerOf(*deleted).empty()) return std::nullopt;
+  return Format("{} was deleted, which was made for no pool claim", path);
 }
 
 IpamPicture::Wrong IpamPicture::CheckAll() const {

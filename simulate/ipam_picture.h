@@ -39,8 +39,8 @@ class IpamPicture {
   // A Subnet was made for a claim: no other claim has one of its addresses, unless as the block
   // that the Subnet's pool is made of, nor was told of one (`told`: see CheckStatus).
   Wrong CheckNew(const std::string& subnet, const std::map<std::string, std::string>& told) const;
-  // A replica deleted the pool: it was made for a pool claim.
-  Wrong CheckDeletion(const std::string& pool) const;
+  // A replica deleted the pool or the claim, "plural/name": it was made for a pool claim.
+  Wrong CheckDeletion(std::string_view path) const;
   // A replica wrote the status of an object. A claim does not leave a block, nor a pool claim a
   // pool, that it was told of and still has; `told` remembers it by uid. A Subnet is not given a
   // part of a child pool that gives out blocks.

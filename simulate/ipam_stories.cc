@@ -35,6 +35,14 @@ std::string Exact(const std::string& pool, const std::string& cluster, const std
   return Format(R"("poolRef":"{}","clusterID":"{}","requestedCIDR":"{}")", pool, cluster, block);
 }
 
+// The name of the SubnetClaim for a pool claim's block.
+std::string BlockClaimOf(const Json& pool_claim) {
+  ipam::Identity id;
+  id.name = NameOf(pool_claim);
+  id.uid = UidOf(pool_claim);
+  return ipam::ChildClaimName(id);
+}
+
 }  // namespace
 
 std::string IpamStories::Numbered(std::string text) const {
@@ -229,10 +237,7 @@ IpamStories::Steps IpamStories::BorrowOwner() const {
     return [this, path, patch] {
       const auto claim = world_.Ask({.path = path});
       if (claim.code != 200) return true;
-      ipam::Identity id;
-      id.name = Text(claim.body["metadata"], "name");
-      id.uid = UidOf(claim.body);
-      Merge("subnetclaims/" + ipam::ChildClaimName(id), patch)();
+      Merge("subnetclaims/" + BlockClaimOf(claim.body), patch)();
       return true;
     };
   };
@@ -273,6 +278,48 @@ IpamStories::Steps IpamStories::ReturnPool() const {
           Settled("subnetclaims/apart@")};
 }
 
+// A block that is kept for one claim is kept for another one instead, which waits for room.
+IpamStories::Steps IpamStories::MoveKept() const {
+  return {Create("SubnetPool", "move@",
+                 R"("cidr":"10.7.@.0/28","defaultBlockSize":29,)"
+                 R"("preAllocations":{"old@":"10.7.@.8/29"})"),
+          Create("SubnetClaim", "first@", Sized("move@", "first", 29)),
+          Settled("subnetclaims/first@"),
+          Create("SubnetClaim", "new@", Sized("move@", "new", 29)),
+          Settled("subnetclaims/new@"),
+          Merge("subnetpools/move@",
+                R"({"spec":{"preAllocations":{"old@":null,"new@":"10.7.@.8/29"}}})")};
+}
+
+// A user's claim has the name that the SubnetClaim of a pool claim would get. Its finalizer makes a
+// deletion visible.
+IpamStories::Steps IpamStories::TakeBlockClaimsName() const {
+  const auto name = [this, path = PathOf("subnetpoolclaims/late@")] {
+    const auto claim = world_.Ask({.path = path});
+    return claim.code == 200 ? BlockClaimOf(claim.body) : "late";
+  };
+  const auto take = [this, name, spec = Sized(Numbered("site@"), "mine", 28)] {
+    return Create("SubnetClaim", name(), spec, R"(,"finalizers":["example.com/hold"])")();
+  };
+  const auto let_go = [this, name] {
+    return Merge("subnetclaims/" + name(), R"({"metadata":{"finalizers":null}})")();
+  };
+  return {Create("SubnetPoolClaim", "late@", R"("parentPoolRef":"site@","desiredBlockSize":27)"),
+          Settled("subnetpoolclaims/late@"),
+          take,
+          Create("SubnetPool", "site@", kSite),
+          Settled("subnetpoolclaims/late@"),
+          let_go};
+}
+
+// A cluster comes back while its block rests for a month.
+IpamStories::Steps IpamStories::RestAndReturn() const {
+  return {
+      Create("SubnetPool", "idle@", R"("cidr":"10.7.@.0/28","reuseGracePeriodSeconds":2592000)"),
+      Create("SubnetClaim", "once@", Sized("idle@", "idle", 29)), Settled("subnetclaims/once@"),
+      Delete("subnetclaims/once@"), Create("SubnetClaim", "twice@", Sized("idle@", "idle", 29))};
+}
+
 void IpamStories::Begin() {
   using Story = Steps (IpamStories::*)() const;
   static constexpr std::array<Story, 9> kStories = {
@@ -285,9 +332,16 @@ void IpamStories::Begin() {
   Start((this->*kStories[world_.random().Below(kStories.size())])());
 }
 
-void IpamStories::BeginLater(std::uint64_t which) {
+void IpamStories::BeginLater(std::uint64_t seed) {
+  using Story = Steps (IpamStories::*)() const;
+  static constexpr std::array<Story, 2> kFives = {&IpamStories::BorrowOwner,
+                                                  &IpamStories::ReturnPool};
+  static constexpr std::array<Story, 3> kNines = {
+      &IpamStories::MoveKept, &IpamStories::TakeBlockClaimsName, &IpamStories::RestAndReturn};
+  const std::uint64_t which = seed / 10;
   ++number_;
-  Start(which % 2 == 0 ? BorrowOwner() : ReturnPool());
+  if (seed % 10 == 5) Start((this->*kFives[which % kFives.size()])());
+  if (seed % 10 == 9) Start((this->*kNines[which % kNines.size()])());
 }
 
 void IpamStories::Start(Steps steps) {

@@ -20,8 +20,8 @@ class IpamStories {
 
   // Begins one of them.
   void Begin();
-  // Begins one that came later than the others, by its number.
-  void BeginLater(std::uint64_t which);
+  // Begins one that came later than the others, for some seeds.
+  void BeginLater(std::uint64_t seed);
   // Objects as plexaubnet leaves them: a pool claim that is Bound to a pool with a name that the
   // API server generated, and a claim with a block of that. Before any replica runs.
   void LeaveAsPlexaubnet();
@@ -42,6 +42,9 @@ class IpamStories {
   Steps TwinSubnet() const;
   Steps BorrowOwner() const;
   Steps ReturnPool() const;
+  Steps MoveKept() const;
+  Steps TakeBlockClaimsName() const;
+  Steps RestAndReturn() const;
 
   // In all texts "@" stands for the number of the story.
   std::string Numbered(std::string text) const;

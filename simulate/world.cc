@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <utility>
 
+#include "kube/yaml.h"
 #include "log/format.h"
 #include "log/log.h"
+#include "reconcile/crds.h"
 
 namespace berth::simulate {
 
@@ -195,6 +197,22 @@ void World::Interfere(const kube::Request& request) {
        .path = path,
        .body = Format(R"({{"metadata":{{"annotations":{{"touched":"{}"}}}}}})", ++touches_),
        .content_type = "application/merge-patch+json"});
+}
+
+void World::InstallDefinitions() {
+  // The same for every seed, and YAML is slow to read.
+  static const std::vector<std::string> definitions = [] {
+    std::vector<std::string> all;
+    for (const std::string_view yaml : CustomResourceDefinitions()) {
+      all.push_back(kube::YamlToJson(yaml)->to_string());
+    }
+    return all;
+  }();
+  for (const std::string& definition : definitions) {
+    Must({.method = kube::Method::kPost,
+          .path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+          .body = definition});
+  }
 }
 
 World::Answer World::Ask(kube::Request request) {

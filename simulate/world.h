@@ -57,6 +57,8 @@ class World {
   Answer Merge(std::string path, std::string patch);
   // For a user's request that has to succeed.
   Json Must(kube::Request request);
+  // Creates the chart's CustomResourceDefinitions.
+  void InstallDefinitions();
   // The items of a collection.
   std::vector<Json> List(const std::string& path);
 

@@ -120,11 +120,21 @@ async::Task<Step> SubnetReconciler::Adopt(Subnet subnet, Identity claim) {
   co_return Step();
 }
 
+// Whether its cluster wants the block back. A claim that is gone meanwhile wants nothing.
+bool SubnetReconciler::IsWanted(const std::string& subnet) {
+  const auto wanted = wanted_.find(subnet);
+  if (wanted == wanted_.end()) return false;
+  const Claim* claim = context_.caches.claims.Get(wanted->second);
+  if (claim && claim->id.deleting == 0) return true;
+  wanted_.erase(wanted);
+  return false;
+}
+
 // How long a Subnet that is being deleted rests yet. A pool that is being deleted, or is gone, has
 // no use for a block that nobody else gets; a Subnet without a block has none to keep.
-async::Duration SubnetReconciler::RestOf(const Subnet& subnet) const {
+async::Duration SubnetReconciler::RestOf(const Subnet& subnet) {
   const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
-  if (!pool || pool->pool.id.deleting != 0 || wanted_.contains(subnet.id.Key())) return {};
+  if (!pool || pool->pool.id.deleting != 0 || IsWanted(subnet.id.Key())) return {};
   if (context_.space.PlacementOf(subnet).phase != SubnetPhase::kAllocated) return {};
   const auto until =
       async::WallTime(std::chrono::seconds(subnet.id.deleting + pool->pool.grace_seconds));

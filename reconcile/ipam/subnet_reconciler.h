@@ -40,7 +40,8 @@ class SubnetReconciler {
 
  private:
   async::Task<Outcome> LookFor(std::string key, Subnet made);
-  async::Duration RestOf(const Subnet& subnet) const;
+  bool IsWanted(const std::string& subnet);
+  async::Duration RestOf(const Subnet& subnet);
   async::Task<Outcome> End(Subnet subnet);
   async::Task<Outcome> DropOrphan(Subnet subnet);
   async::Task<Step> Adopt(Subnet subnet, Identity claim);

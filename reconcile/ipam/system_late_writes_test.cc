@@ -198,6 +198,20 @@ TEST_F(SystemTest, ABlockUnderWayIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
   EXPECT_EQ(Allocated("third"), "10.0.0.0/29");
 }
 
+TEST_F(SystemTest, ABlockRestsOnWhenTheClaimThatWantedItBackIsGone) {
+  LateTransport late(executor_, transport_, kube::Method::kPatch, "/subnets/p-10-0-0-0-26?");
+  BootThrough(late);
+  Pool("p", "10.0.0.0/26", R"(,"reuseGracePeriodSeconds":2592000)");
+  Claim("c", "p", 26);
+  ASSERT_EQ(Phase("c"), "Bound");
+  Delete("subnetclaims", "c");
+  executor_.Advance(2s);
+  Claim("c", "p", 26);  // the end of the rest has no answer
+  Delete("subnetclaims", "c");
+  executor_.Advance(1min);
+  EXPECT_EQ(List("subnets").size(), 1u);
+}
+
 // Brings nothing of Subnets any more, once it is told so.
 class SilentTransport : public kube::Transport {
  public:
