@@ -228,13 +228,13 @@ IpamPicture::Wrong IpamPicture::CheckClaim(const Json& claim, bool held) const {
 
 IpamPicture::Wrong IpamPicture::CheckClaims() const {
   std::set<std::string> uids;
-  std::set<std::string> held;
+  std::set<std::pair<std::string, std::string>> held;  // claim and pool
   for (const Json& claim : claims_) uids.insert(UidOf(claim));
   for (const Block& block : blocks_) {
     if (block.claim_uid.empty()) continue;
     // A Subnet that is being deleted may rest, for as long as its pool says.
     if (block.deleting) {
-      held.insert(block.claim_uid);
+      held.emplace(block.claim_uid, block.pool);
       continue;
     }
     if (!uids.contains(block.claim_uid)) return "Subnet " + block.name + " is of no claim";
@@ -244,7 +244,7 @@ IpamPicture::Wrong IpamPicture::CheckClaims() const {
       if (!range || !range->Contains(block.cidr) || Taken(block)) continue;
       return Format("Subnet {} is {}", block.name, block.phase);
     }
-    if (!held.insert(block.claim_uid).second) {
+    if (!held.emplace(block.claim_uid, block.pool).second) {
       return "two Subnets are of the claim of " + block.name;
     }
   }
@@ -252,8 +252,8 @@ IpamPicture::Wrong IpamPicture::CheckClaims() const {
     const std::string uid = UidOf(claim);
     // A user's Subnet that names the claim may be what it is Bound to.
     const bool bound = Text(Part(claim, "status"), "phase") == "Bound";
-    const bool has =
-        held.contains(uid) || (bound && std::ranges::contains(blocks_, uid, &Block::named_uid));
+    const bool has = held.contains({uid, Text(Part(claim, "spec"), "poolRef")}) ||
+                     (bound && std::ranges::contains(blocks_, uid, &Block::named_uid));
     if (auto wrong = CheckClaim(claim, has)) return wrong;
   }
   return std::nullopt;

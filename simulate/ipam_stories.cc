@@ -210,7 +210,8 @@ IpamStories::Steps IpamStories::TwinSubnet() const {
                                      R"("clusterID":"twin","claimRef":{"name":"twin@","uid":)")] {
     const auto claim = world_.Ask({.path = path});
     if (claim.code != 200) return true;
-    return Create("Subnet", "twin", Format(R"({}"{}"}})", spec, UidOf(claim.body)))();
+    return Create("Subnet", "twin", Format(R"({}"{}"}})", spec, UidOf(claim.body)),
+                  R"(,"labels":{"plexaubnet.io/ipam":"true"})")();
   };
   return {Create("SubnetPool", "other@", kSite), Create("SubnetPool", "site@", kSite),
           Create("SubnetClaim", "twin@", Exact("site@", "twin", "10.7.@.0/28")), twin};
