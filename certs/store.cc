@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "http/file.h"
 #include "log/format.h"
 #include "log/log.h"
 
@@ -26,7 +27,6 @@ using std::chrono::system_clock;
 
 constexpr hours kAuthorityLife = hours(24) * 3653;
 constexpr hours kLeafLife = hours(24) * 90;
-constexpr std::size_t kMaxFile = std::size_t{1} << 20;
 constexpr mode_t kPrivate = 0600;
 constexpr mode_t kPublic = 0644;
 
@@ -49,20 +49,11 @@ std::unexpected<kube::Error> Failed(std::string_view what, const std::filesystem
 }
 
 // Nothing when there is no such file.
-Result<std::optional<std::string>> ReadFile(const std::filesystem::path& file) {
-  const Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (in.get() < 0 && errno == ENOENT) return std::nullopt;
-  if (in.get() < 0) return Failed("read", file);
-  std::string content;
-  char chunk[4096];
-  for (;;) {
-    const ssize_t size = ::read(in.get(), chunk, sizeof(chunk));
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return Failed("read", file);
-    if (size == 0) return content;
-    content.append(chunk, static_cast<std::size_t>(size));
-    if (content.size() > kMaxFile) return Terminal(file.string() + " is over 1 MiB");
-  }
+Result<std::optional<std::string>> ReadIfThere(const std::filesystem::path& file) {
+  auto read = ReadFile(file);
+  if (read) return std::move(*read);
+  if (read.error().error_class == ErrorClass::kNotFound) return std::nullopt;
+  return std::unexpected(read.error());
 }
 
 bool WriteAll(int fd, std::string_view content) {
@@ -98,9 +89,9 @@ struct PairFiles {
 
 // Nothing when one of the two is missing.
 Result<std::optional<KeyPair>> ReadPair(const PairFiles& files) {
-  auto cert = ReadFile(files.cert);
+  auto cert = ReadIfThere(files.cert);
   if (!cert) return std::unexpected(cert.error());
-  auto key = ReadFile(files.key);
+  auto key = ReadIfThere(files.key);
   if (!key) return std::unexpected(key.error());
   if (!*cert || !*key) return std::nullopt;
   return KeyPair{std::move(**cert), std::move(**key)};
@@ -172,7 +163,7 @@ Result<KeyPair> LoadOrMakeServing(const std::filesystem::path& dir, const Servin
 
   const PairFiles authority_files{dir / "ca.crt", dir / "ca.key"};
   const PairFiles files{dir / "tls.crt", dir / "tls.key"};
-  const auto authority_cert = ReadFile(authority_files.cert);
+  const auto authority_cert = ReadIfThere(authority_files.cert);
   if (!authority_cert) return std::unexpected(authority_cert.error());
   auto found = ReadPair(files);
   if (!found) return std::unexpected(found.error());

@@ -1,58 +1,26 @@
 #include "kube/config.h"
 
-#include <openssl/evp.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <iterator>
 #include <optional>
 
+#include "http/base64.h"
+#include "http/file.h"
 #include "log/format.h"
 
 namespace berth::kube {
 namespace {
 
-constexpr std::size_t kMaxFile = std::size_t{1} << 20;
-
-Result<std::string> ReadFile(const std::filesystem::path& file) {
-  std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    return Terminal(Format("{} is a directory, not a file", file.string()));
-  }
-  errno = 0;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) {
-    return Terminal(Format("cannot read {}: {}", file.string(), std::strerror(errno)));
-  }
-  std::string content(kMaxFile + 1, '\0');
-  in.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(static_cast<std::size_t>(in.gcount()));
-  if (content.size() > kMaxFile) {
-    return Terminal(Format("{} is over 1 MiB", file.string()));
-  }
-  return content;
-}
-
 bool IsBlank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-std::optional<std::string> DecodeBase64(std::string_view text) {
+// Blanks are passed over.
+std::optional<std::string> DecodeBlock(std::string_view text) {
   std::string packed;
   std::ranges::copy_if(text, std::back_inserter(packed), [](char c) { return !IsBlank(c); });
-  const std::size_t end = packed.find('=');
-  const std::size_t padding = end == std::string::npos ? 0 : packed.size() - end;
-  if (packed.size() % 4 != 0 || padding > 2 || !packed.ends_with(std::string(padding, '='))) {
-    return std::nullopt;
-  }
-  std::string out(packed.size() / 4 * 3, '\0');
-  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                   reinterpret_cast<const unsigned char*>(packed.data()),
-                                   static_cast<int>(packed.size()));
-  if (size < 0 || static_cast<std::size_t>(size) != out.size()) return std::nullopt;
-  out.resize(out.size() - padding);
-  return out;
+  return Base64Problem(packed) ? std::nullopt : DecodeBase64(packed);
 }
 
 Result<void> CheckServer(const std::string& server, bool has_credentials) {
@@ -220,7 +188,7 @@ class Kubeconfig {
   Result<void> ReadPem(const YAML::Node& node, const std::string& key, std::string& pem) const {
     std::string source = key + "-data";
     if (const std::string data = Text(node, source.c_str()); !data.empty()) {
-      auto decoded = DecodeBase64(data);
+      auto decoded = DecodeBlock(data);
       if (!decoded) return Terminal(Format("{} is not base64", source));
       pem = std::move(*decoded);
     } else if (const std::string file = Text(node, key.c_str()); !file.empty()) {

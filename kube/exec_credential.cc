@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "http/base64.h"
 #include "json/json.h"
 #include "kube/json_view.h"
 #include "kube/subprocess.h"
@@ -26,15 +27,6 @@ using std::chrono::seconds;
 constexpr seconds kPause{1};
 // A new credential is fetched when a tenth of the old one's life is left, or this.
 constexpr std::chrono::minutes kMaxMargin{1};
-
-std::string EncodeBase64(const std::string& text) {
-  std::string out((text.size() + 2) / 3 * 4 + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(out.data()),
-                                   reinterpret_cast<const unsigned char*>(text.data()),
-                                   static_cast<int>(text.size()));
-  out.resize(static_cast<std::size_t>(size));
-  return out;
-}
 
 bool FitsHeader(std::string_view token) {
   return std::ranges::all_of(token, [](char c) { return c > ' ' && c < '\x7F'; });

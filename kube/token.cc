@@ -1,16 +1,13 @@
 #include "kube/token.h"
 
-#include <algorithm>
-#include <fstream>
 #include <utility>
 
+#include "http/file.h"
 #include "log/format.h"
 #include "log/log.h"
 
 namespace berth::kube {
 namespace {
-
-constexpr std::size_t kMaxToken = std::size_t{64} << 10;
 
 bool IsSame(const struct stat& a, const struct stat& b) {
   // The kubelet swaps a symbolic link, so the inode tells where the time is too coarse.
@@ -21,16 +18,8 @@ bool IsSame(const struct stat& a, const struct stat& b) {
 // The token without the white space around it; empty when the file holds nothing that fits into a
 // header.
 std::string ReadToken(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string text(kMaxToken + 1, '\0');
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  if (text.size() > kMaxToken) return {};
-  const std::size_t begin = text.find_first_not_of(" \r\n\t");
-  if (begin == std::string::npos) return {};
-  text = text.substr(begin, text.find_last_not_of(" \r\n\t") - begin + 1);
-  const bool fits = std::ranges::all_of(text, [](char c) { return c > ' ' && c < '\x7F'; });
-  return fits ? text : std::string();
+  const std::string text = ReadSecretFile(file);
+  return IsSecret(text) ? text : std::string();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "cloud/aliyun/credential_source.h"
 #include "cloud/aliyun/role_credentials.h"
 #include "http/client_transport.h"
+#include "http/file.h"
 #include "server/tls_settings.h"
 
 namespace berth::server {

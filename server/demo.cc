@@ -9,6 +9,7 @@
 #include "certs/authority.h"
 #include "certs/store.h"
 #include "handlers/memory/webhook_calls.h"
+#include "http/file.h"
 #include "kube/yaml.h"
 #include "log/format.h"
 #include "reconcile/crds.h"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "async/test_executor.h"
+#include "http/file.h"
 #include "kube/yaml.h"
 #include "reconcile/crds.h"
 #include "server/systems.h"

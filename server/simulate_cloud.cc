@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "certs/store.h"
+#include "http/file.h"
 #include "log/format.h"
 #include "log/log.h"
 #include "server/cloud_front.h"

@@ -6,6 +6,7 @@
 
 #include "async/event_loop.h"
 #include "cloud/simulator/gate.h"
+#include "http/file.h"
 #include "server/aliyun_account.h"
 #include "server/serve_fixture_test.h"
 #include "server/tls_settings.h"

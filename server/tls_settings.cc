@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "certs/authority.h"
 #include "server/private_file.h"
@@ -84,14 +82,6 @@ class Socket {
 };
 
 }  // namespace
-
-kube::Result<std::string> ReadFile(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream contents;
-  contents << in.rdbuf();
-  if (!in) return kube::Terminal("cannot read " + file.string() + ": " + std::strerror(errno));
-  return contents.str();
-}
 
 TlsCommands Commands(const TlsSettings& settings) {
   // Without tickets there is nothing to resume, which trantor cannot: it sets no session-id

@@ -59,6 +59,4 @@ class TlsFiles {
   std::string last_webhook_client_ca_;
 };
 
-kube::Result<std::string> ReadFile(const std::filesystem::path& file);
-
 }  // namespace berth::server

@@ -8,6 +8,7 @@
 
 #include "certs/authority.h"
 #include "certs/store.h"
+#include "http/file.h"
 #include "log/log.h"
 
 namespace berth::server {

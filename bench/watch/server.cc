@@ -12,6 +12,7 @@
 
 #include "handlers/apis/api_server.h"
 #include "handlers/apis/live_collection.h"
+#include "http/file.h"
 #include "server/http_server.h"
 #include "server/peer_name.h"
 
@@ -66,8 +67,8 @@ int main(int argc, char** argv) {
   std::string scratch = std::filesystem::temp_directory_path() / "berth-bench.XXXXXX";
   if (mkdtemp(scratch.data()) == nullptr) return 1;
   server::TlsFiles files(scratch);
-  OrDie(files.SetPair(OrDie(server::ReadFile(cert)), OrDie(server::ReadFile(key))));
-  const std::string ca = OrDie(server::ReadFile(client_ca));
+  OrDie(files.SetPair(OrDie(ReadFile(cert)), OrDie(ReadFile(key))));
+  const std::string ca = OrDie(ReadFile(client_ca));
   OrDie(files.SetClientCa(ca));
 
   prometheus::Registry registry;

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "cloud/aliyun/secret_file.h"
+#include "http/file.h"
 #include "log/format.h"
 #include "log/log.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "async/test_executor.h"
-#include "cloud/aliyun/secret_file.h"
+#include "http/file.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/test_folder.h"
 

@@ -6,7 +6,7 @@
 
 #include "cloud/aliyun/answer.h"
 #include "cloud/aliyun/request.h"
-#include "cloud/aliyun/secret_file.h"
+#include "http/file.h"
 #include "cloud/aliyun/signature.h"
 #include "log/format.h"
 #include "log/log.h"

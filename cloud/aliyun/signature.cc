@@ -7,6 +7,7 @@
 #include <charconv>
 #include <ranges>
 
+#include "http/base64.h"
 #include "log/format.h"
 
 namespace berth::cloud::aliyun {
@@ -26,15 +27,6 @@ std::string Mac(const EVP_MD* digest, std::string_view key, std::string_view tex
   HMAC(digest, key.data(), static_cast<int>(key.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac.data(), &size);
   return std::string(reinterpret_cast<const char*>(mac.data()), size);
-}
-
-std::string Base64(std::string_view bytes) {
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int size = EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                   reinterpret_cast<const unsigned char*>(bytes.data()),
-                                   static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(size));
-  return text;
 }
 
 bool IsUnreserved(char c) {
@@ -124,7 +116,7 @@ std::string Acs3::Authorization(std::string_view key_id, std::string_view secret
 std::string SignatureV1(std::string_view method, const Parameters& parameters,
                         std::string_view secret) {
   const std::string text = Format("{}&%2F&{}", method, Encode(Query(parameters)));
-  return Base64(Mac(EVP_sha1(), std::string(secret) + "&", text));
+  return EncodeBase64(Mac(EVP_sha1(), std::string(secret) + "&", text));
 }
 
 }  // namespace berth::cloud::aliyun

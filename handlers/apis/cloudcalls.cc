@@ -95,14 +95,6 @@ std::vector<Cell> CellsOf(const ActionHistory& history) {
           error ? text(error->message) : Cell::Text(kNothing)};
 }
 
-Json Property(const char* type, const char* description, const char* format = nullptr) {
-  Json schema;
-  schema["type"] = type;
-  if (format) schema["format"] = format;
-  schema["description"] = description;
-  return schema;
-}
-
 Json CallSchema(const char* description) {
   Json fields;
   fields["at"] = Property("string", "When it was sent.", "date-time");

@@ -9,12 +9,7 @@ constexpr const char* kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 constexpr const char* kListMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 constexpr const char* kPrefix = "dev.berth.live.v1alpha1.";
 
-Json Text(const char* description) {
-  Json schema = Json::Object();
-  schema["type"] = "string";
-  schema["description"] = description;
-  return schema;
-}
+Json Text(const char* description) { return Property("string", description); }
 
 Json Reference(const std::string& root, const std::string& name, const char* description) {
   Json schema = Json::Object();
@@ -209,6 +204,14 @@ Json Info() {
 }
 
 }  // namespace
+
+Json Property(const char* type, const char* description, const char* format) {
+  Json schema;
+  schema["type"] = type;
+  if (format) schema["format"] = format;
+  schema["description"] = description;
+  return schema;
+}
 
 Document OpenApiV2(const std::vector<const ResourceType*>& types) {
   const std::string root = "#/definitions/";

@@ -273,13 +273,6 @@ std::vector<Cell> CellsOf(const Space::PoolState& state, const Place& place,
   return cells;
 }
 
-Json Property(const char* type, const char* description) {
-  Json schema;
-  schema["type"] = type;
-  schema["description"] = description;
-  return schema;
-}
-
 Json ListProperty(const char* description) {
   Json schema = Property("array", description);
   schema["items"] = Json::Object();

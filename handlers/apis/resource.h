@@ -31,6 +31,9 @@ struct Column {
   int priority = 0;
 };
 
+// The OpenAPI v3 schema of a member.
+Json Property(const char* type, const char* description, const char* format = nullptr);
+
 struct ResourceType {
   std::string plural;
   std::string singular;

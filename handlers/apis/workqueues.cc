@@ -5,18 +5,6 @@
 #include "kube/age.h"
 
 namespace berth::apis {
-namespace {
-
-Json Property(const char* type, const char* description, const char* format = nullptr) {
-  Json schema;
-  schema["type"] = type;
-  if (format) schema["format"] = format;
-  schema["description"] = description;
-  return schema;
-}
-
-}  // namespace
-
 ResourceType WorkQueueType() {
   Json fields;
   fields["depth"] = Property("integer", "Keys that are ready and wait to be taken.", "int64");

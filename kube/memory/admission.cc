@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kube/memory/base64.h"
+#include "http/base64.h"
 #include "kube/memory/patch.h"
 #include "log/format.h"
 

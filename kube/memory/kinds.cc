@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kube/memory/base64.h"
+#include "http/base64.h"
 #include "kube/memory/format.h"
 #include "log/format.h"
 

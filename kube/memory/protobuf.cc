@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kube/age.h"
-#include "kube/memory/base64.h"
+#include "http/base64.h"
 #include "kube/memory/protobuf_schema.h"
 #include "log/format.h"
 

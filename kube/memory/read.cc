@@ -3,7 +3,7 @@
 #include <charconv>
 
 #include "kube/list_options.h"
-#include "kube/memory/base64.h"
+#include "http/base64.h"
 #include "kube/memory/render.h"
 #include "kube/memory/selection.h"
 #include "kube/memory/watch.h"

@@ -1,8 +1,8 @@
-#include "kube/memory/base64.h"
+#include "http/base64.h"
 
 #include <cstdint>
 
-namespace berth::kube::memory {
+namespace berth {
 namespace {
 
 constexpr std::string_view kLetters =
@@ -60,4 +60,4 @@ std::optional<std::size_t> Base64Problem(std::string_view text) {
   return text.size() % 4 == 0 ? std::nullopt : std::optional(text.size());
 }
 
-}  // namespace berth::kube::memory
+}  // namespace berth
