@@ -285,10 +285,10 @@ Step DecideRepair(const Object& object, const cloud::Eip& eip) {
   std::vector<std::string> stale;
   for (const auto& [key, value] : object.applied_tags) {
     const auto found = eip.tags.find(key);
-    if (key != kOwnerTag && !spec.tags.contains(key) && found != eip.tags.end() &&
-        found->second == value) {
-      stale.push_back(key);
-    }
+    if (key == kOwnerTag || spec.tags.contains(key) || found == eip.tags.end()) continue;
+    // A tag that others have given another value is theirs. Until the object is Ready, the other
+    // value may be Berth's own: that of before a change that was begun and not carried out.
+    if (found->second == value || !object.told_ready) stale.push_back(key);
   }
   if (!stale.empty()) return Untag{std::move(stale)};
 

@@ -425,6 +425,31 @@ TEST_F(EipSystemTest, ATagIsWrittenDownBeforeItIsPutOnTheAddress) {
   EXPECT_FALSE(Address("web")->tags.contains("team"));
 }
 
+TEST_F(EipSystemTest, ATagThatIsGoneFromSpecBeforeItsNewValueIsSetIsTakenOff) {
+  Create("web", R"("tags":{"team":"web"})");
+  executor_.Advance(30s);
+  script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action == "TagResources") fate.arrives = false;
+  };
+  Merge("web", R"({"spec":{"tags":{"team":"mail"}}})");
+  executor_.Advance(30s);
+  ASSERT_EQ(Address("web")->tags.at("team"), "web");
+  Merge("web", R"({"spec":{"tags":null}})");
+  executor_.Advance(1min);
+  EXPECT_THAT(Ready("web"), HasSubstr("True"));
+  EXPECT_FALSE(Address("web")->tags.contains("team"));
+}
+
+TEST_F(EipSystemTest, ATagThatOthersChangedAndIsGoneFromSpecIsLeftAlone) {
+  Create("web", R"("tags":{"team":"web"})");
+  executor_.Advance(30s);
+  cloud_.vpc().Edit(Status("web", "allocationID")).tags["team"] = "others";
+  Merge("web", R"({"spec":{"tags":null}})");
+  executor_.Advance(1min);
+  EXPECT_THAT(Ready("web"), HasSubstr("True"));
+  EXPECT_EQ(Address("web")->tags.at("team"), "others");
+}
+
 TEST_F(EipSystemTest, ATagThatIsGoneFromSpecIsWrittenDownAsGone) {
   Create("web", R"("tags":{"team":"web","stage":"x"})");
   executor_.Advance(30s);
