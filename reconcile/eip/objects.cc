@@ -165,7 +165,6 @@ kube::Result<Object> Object::From(kube::JsonView object) {
   if (origin == "Created") result.origin = Origin::kCreated;
   if (origin == "Imported") result.origin = Origin::kImported;
   result.cloud_status = Text(status["status"]);
-  result.told_generation = status["observedGeneration"].Int().value_or(0);
   status["conditions"].ForEachItem([&](kube::JsonView condition) {
     const std::string_view type = condition["type"].StringOr("");
     const bool holds = condition["status"].StringOr("") == "True";
@@ -175,6 +174,7 @@ kube::Result<Object> Object::From(kube::JsonView object) {
     result.told_ready = holds;
     result.told_reason = Text(condition["reason"]);
     result.told_message = Text(condition["message"]);
+    result.told_generation = condition["observedGeneration"].Int().value_or(0);
     const std::string_view since = condition["lastTransitionTime"].StringOr("");
     result.told_since = kube::ParseTimestamp(since).value_or(0);
   });

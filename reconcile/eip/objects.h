@@ -103,11 +103,11 @@ struct Object {
   bool told_ready = false;   // the Ready condition, and why
   std::string told_reason;
   std::string told_message;
-  std::int64_t told_since = 0;    // that it is so, in Unix seconds
-  bool told_synced = false;       // the Synced condition
-  bool told_progressing = false;  // the Progressing condition
-  std::int64_t told_generation = 0;
-  std::string status;  // JSON; as it is written now
+  std::int64_t told_since = 0;       // that it is so, in Unix seconds
+  std::int64_t told_generation = 0;  // of the spec that it is about
+  bool told_synced = false;          // the Synced condition
+  bool told_progressing = false;     // the Progressing condition
+  std::string status;                // JSON; as it is written now
 
   static kube::Result<Object> From(kube::JsonView object);
 

@@ -90,6 +90,24 @@ TEST_F(EipTruthTest, AnEmptyListWritesNothingIntoWhatIsReady) {
   EXPECT_EQ(transport_.patches, patches);
 }
 
+// The Ready condition says which spec it is about; the other record of it was taken away.
+TEST_F(EipTruthTest, AnEmptyListWritesNothingIntoWhatIsReadyByItsCondition) {
+  CreateReady();
+  const auto edited =
+      Send(kube::Method::kPatch, Path("web") + "/status",
+           R"({"status":{"observedGeneration":null}})", "application/merge-patch+json");
+  ASSERT_EQ(edited.code, 200) << edited.body;
+  script_.on_call = [left = 1](const std::string& action, cloud::simulator::Fate& fate) mutable {
+    if (action == "DescribeEipAddresses" && left-- > 0) fate.empty_list = true;
+  };
+  const std::string version = Version("web");
+  for (int i = 0; i < 360; ++i) {
+    executor_.Advance(1s);
+    ASSERT_THAT(Ready("web"), StartsWith("True"));
+  }
+  EXPECT_NE(Version("web"), version) << "status.observedGeneration is written again";
+}
+
 TEST_F(EipTruthTest, AMissingAddressIsToldWhenItLasts) {
   CreateReady();
   executor_.Advance(4min);
