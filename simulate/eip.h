@@ -67,10 +67,12 @@ class Eip : public Scenario {
 
   void Act(World& world);
   void DropTags(World& world);
+  bool IsSettled(const Json& object) const;
   void Tampered(const Json& object, const std::string& action);
   void Wipe(World& world);
   void Restore(World& world);
   void CopyStatus(World& world);
+  void Overwrite(World& world, const Json& object, const Json& status);
   void WriteStatus(World& world, const std::string& name, const Json& status);
   void FollowAdvice(World& world, const std::string& uid);
   void NoteAttempt(const Json& object);

@@ -67,8 +67,26 @@ void Eip::NoteAttempt(const Json& object) {
   if (Part(status, "attempt").contains("clientToken")) attempts_[UidOf(object)] = status;
 }
 
+// Whether its address is known by its tag, and not by its status alone.
+bool Eip::IsSettled(const Json& object) const {
+  const std::string id = Text(Part(object, "status"), "allocationID");
+  return Text(ReadyOf(object), "status") == "True" && witness_.TagOf(id) == UidOf(object);
+}
+
+// A user writes another object's status into this one. Its own address is still found if spec names
+// it; in another account or region its tag is not.
+void Eip::Overwrite(World& world, const Json& object, const Json& status) {
+  const std::string uid = UidOf(object);
+  const bool named =
+      Text(Part(object, "spec"), "allocationID") == Text(Part(object, "status"), "allocationID");
+  edited_.insert(uid);
+  wiped_.insert(uid);
+  if (!IsSettled(object) || !named || moves_) witness_.Excuse(uid);
+  WriteStatus(world, NameOf(object), status);
+}
+
 // A user takes another object's status for this one's: as it is, or as it was in the middle of its
-// allocation. Nothing of its own is known any more.
+// allocation.
 void Eip::CopyStatus(World& world) {
   Dice& random = world.random();
   const auto objects = world.List(kCollection);
@@ -86,11 +104,8 @@ void Eip::CopyStatus(World& world) {
   }
   if (from_uid == uid) return;
   world.Trace("the status of {} is copied to {}", from_uid, NameOf(to));
-  edited_.insert(uid);
-  wiped_.insert(uid);
-  witness_.Excuse(uid);
   witness_.Orphan(from_uid);  // what both name is kept
-  WriteStatus(world, NameOf(to), status);
+  Overwrite(world, to, status);
 }
 
 // A user who was told to change spec does.
@@ -110,11 +125,8 @@ void Eip::Wipe(World& world) {
   const Json& object = objects[random.Below(objects.size())];
   const std::string uid = UidOf(object);
   wiped_.insert(uid);
-  // Only who has its tag can be known by it.
-  const std::string id = Text(Part(object, "status"), "allocationID");
-  const bool settled = Text(ReadyOf(object), "status") == "True" && witness_.TagOf(id) == uid;
   // In another account or region its tag is not found either.
-  if (!settled || moves_) witness_.Excuse(uid);
+  if (!IsSettled(object) || moves_) witness_.Excuse(uid);
   if (random.Chance(0.4)) {
     const bool strip = random.Chance(0.5);
     // Without it the object can go unseen.
@@ -152,11 +164,15 @@ void Eip::Restore(World& world) {
   if (!made.contains("spec") || !object.contains("status") || random.Chance(0.5)) return;
   world.scheduler().After(random.Between(0s, 20s), [this, &world, object, uid = UidOf(made)] {
     world.Trace("the status of {} is restored", NameOf(object));
-    edited_.insert(uid);
-    // By its spec it has got an address of its own meanwhile, which nothing tells of any more.
+    // By its spec it may have got an address of its own meanwhile.
     const std::string id = Text(object["status"], "allocationID");
-    if (id != Text(object["spec"], "allocationID")) witness_.Excuse(uid);
-    WriteStatus(world, NameOf(object), object["status"]);
+    const bool shared = !id.empty() && id == Text(object["spec"], "allocationID");
+    for (const Json& now : world.List(kCollection)) {
+      if (UidOf(now) != uid) continue;
+      if (!shared) return Overwrite(world, now, object["status"]);
+      edited_.insert(uid);
+      return WriteStatus(world, NameOf(now), object["status"]);
+    }
   });
 }
 

@@ -271,6 +271,9 @@ std::optional<std::string> Eip::CheckBlame(const Json& object, const std::vector
   const std::string named = Text(spec, "allocationID");
   const std::string has = Text(status, "allocationID");
   if (!named.empty() && !has.empty() && named != has) return std::nullopt;
+  // A bandwidth package takes EIPs of its own line only, which is that of a spec without a word.
+  const cloud::Eip* eip = cloud_.vpc().Find(has);
+  if (eip && eip->isp != "BGP" && !Text(spec, "bandwidthPackageID").empty()) return std::nullopt;
   const std::string& claimed = has.empty() ? named : has;
   for (const Json& other : all) {
     if (claimed.empty() || UidOf(other) == UidOf(object)) continue;

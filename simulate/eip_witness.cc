@@ -121,17 +121,25 @@ void EipWitness::MeetDeleted(const Json& object) {
     if (owner == uid && IsNamed(address)) stays_.insert(uid);
   }
   if (!knew && id.empty()) return;
+  // Its status may tell of an address that is not its own.
+  const auto own = held_.find(uid);
+  const bool misled = own != held_.end() && own->second != id;
+  const auto stays = [&] { (misled ? goes_ : stays_).insert(uid); };
   if (strategy == "Never" || (imported && strategy.empty())) {
-    stays_.insert(uid);
+    if (strategy == "Never") {
+      stays_.insert(uid);
+    } else {
+      stays();
+    }
     stays_.insert(OwnerOf(id));
     return;
   }
-  if (IsNamed(id)) stays_.insert(uid);
+  if (IsNamed(id)) stays();
   goes_.insert(uid);
   if (id.empty()) return;
   const std::string tag = TagOf(id);
   if (!tag.empty() && tag != uid) {
-    stays_.insert(uid);
+    stays();
   } else if (!WasForeign(id, uid)) {
     given_.insert(id);
   }

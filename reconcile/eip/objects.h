@@ -127,6 +127,10 @@ struct Object {
     return !spec.allocation_id.empty() &&
            (spec.allocation_id != attempt.replaces || spec.allocation_id == allocation_id);
   }
+  // Whether spec and status name two addresses: one of them was changed by somebody else.
+  bool ContradictsItself() const {
+    return !allocation_id.empty() && NamesAddress() && spec.allocation_id != allocation_id;
+  }
   // What an address that Berth allocates for it is tagged with: as spec says, and with its owner
   // where that leaves room. Without the owner's tag only the client token makes a repetition safe.
   cloud::Tags OwnTags() const;

@@ -134,6 +134,62 @@ TEST_F(EipOwnershipTest, AnAttemptOfAnotherObjectIsNeverSent) {
   EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
 }
 
+TEST_F(EipOwnershipTest, ACopiedStatusDoesNotReplaceTheObjectsOwnAddress) {
+  Create("mail", "");
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string own = Status("web", "allocationID");
+  const std::string other = Status("mail", "allocationID");
+  ASSERT_NE(own, other);
+  for (const auto& [to, from] : {std::pair("web", "mail"), std::pair("mail", "web")}) {
+    const std::string before = Status(to, "allocationID");
+    WriteStatus(to, Get(from)["status"]);
+    executor_.Advance(11min);
+    EXPECT_EQ(Status(to, "allocationID"), before);
+    EXPECT_THAT(Ready("web"), StartsWith("True"));
+    EXPECT_THAT(Ready("mail"), StartsWith("True"));
+  }
+  EXPECT_EQ(OwnerTag(own), Uid("web"));
+  EXPECT_EQ(OwnerTag(other), Uid("mail"));
+  EXPECT_EQ(cloud_.vpc().Eips().size(), 2u);
+}
+
+// Of an object with an address of its own, or of an import, whose object stays or goes.
+TEST_F(EipOwnershipTest, ADeletedObjectWithACopiedStatusLeavesNoAddressBehind) {
+  const std::string imported = cloud_.vpc().CreateEip({});
+  Create("mail", "");
+  Create("import", Format(R"("allocationID":"{}")", imported));
+  executor_.Advance(30s);
+  const std::string other = Status("mail", "allocationID");
+  for (const char* from : {"mail", "import"}) {
+    Create("web", "");
+    executor_.Advance(30s);
+    const std::string own = Status("web", "allocationID");
+    WriteStatus("web", Get(from)["status"]);
+    Delete("web");
+    executor_.Advance(1min);
+    EXPECT_FALSE(Exists("web"));
+    EXPECT_FALSE(IsThere(own)) << from;
+  }
+  EXPECT_TRUE(IsThere(other));
+  EXPECT_TRUE(IsThere(imported));
+}
+
+TEST_F(EipOwnershipTest, ACopiedStatusOfAnObjectThatIsGoneDoesNotHideTheOwnAddress) {
+  const Json status = KeptStatus("mail");
+  const std::string kept = status["allocationID"].as<std::string>();
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string own = Status("web", "allocationID");
+  Strip("web", R"({"spec":{"allocationID":null}})");
+  WriteStatus("web", status);
+  Delete("web");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_FALSE(IsThere(own));
+  EXPECT_TRUE(IsThere(kept));
+}
+
 TEST_F(EipOwnershipTest, AnObjectWithoutStatusAndFinalizerIsNotTakenForNew) {
   Create("web", R"("bandwidth":"20")");
   executor_.Advance(30s);

@@ -44,6 +44,7 @@ std::optional<Step> DecideOwner(const Object& object, const cloud::Eip& eip, con
     return Tag{{{std::string(kOwnerTag), object.id.uid}}};
   }
   if (!created || !IsForeign(object, eip)) return std::nullopt;
+  if (!sight.searched) return Find{};
   if (!sight.tagged_for.empty()) return OfAnother(eip, sight);
   return Import{eip.address, Origin::kImported,
                 Format("the tag {} of {} names another object: the EIP is treated as imported, and "
@@ -116,6 +117,7 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   if (object.place.account.empty()) return NotePlace{};
   const cloud::Eip& eip = *sight.eip;
   if (IsForeign(object, eip)) {
+    if (!sight.searched) return Find{};
     return Finish{"Skipped",
                   Format("{} stays in the cloud: its tag {} names another object; {}: adopt "
                          "would have made it this one's",
@@ -189,6 +191,14 @@ Step DecideEnd(const Object& object, const Sight& sight) {
   }
   const std::string& id = object.allocation_id;
   if (id.empty()) return DecideUnknownEnd(object, sight);
+  // The status may be a copy of another object's: the address with this one's tag goes with it.
+  const bool doubtful =
+      object.ContradictsItself() || !sight.taken_by.empty() || !sight.wanted_by.empty();
+  const bool stays = object.spec.release == ReleaseStrategy::kNever;
+  if (doubtful && !sight.searched && !stays && !sight.unclaimed) {
+    if (sight.here.account.empty()) return Locate{};
+    return Find{};
+  }
   if (!sight.unclaimed && !object.Releases()) return Kept(object);
   if (!sight.taken_by.empty()) {
     return Finish{"Skipped",
@@ -353,14 +363,17 @@ Step Decide(const Object& object, const Sight& sight) {
   if (object.id.deleting != 0) return DecideEnd(object, sight);
   if (!object.id.finalizer) return AddFinalizer{};
   const std::string& id = object.allocation_id;
-  if (!id.empty() && !sight.taken_by.empty()) {
+  const bool taken = !id.empty() && !sight.taken_by.empty();
+  if (sight.here.account.empty()) return Locate{};
+  // The status may be a copy of another object's: the address with this one's tag comes first.
+  if (!sight.searched && (taken || object.ContradictsItself())) return Find{};
+  if (taken) {
     return Wait{"InvalidConfig", Format("the EIP {} has {} already", sight.taken_by, id)};
   }
-  if (sight.here.account.empty()) return Locate{};
   if (auto wait = Misplaced(object, sight.here)) return *std::move(wait);
   if (id.empty()) return DecideNew(object, sight);
   if (!object.NamesAddress()) return WriteSpec{};
-  if (object.spec.allocation_id != id) {
+  if (object.ContradictsItself()) {
     return Wait{"InvalidConfig",
                 Format("spec.allocationID was changed: set it back to {}; {} needs an EIP object "
                        "of its own",

@@ -16,7 +16,8 @@ struct Sight {
   bool accounted = false;
   // Where Berth's access key works; without an account when that was not asked in this pass.
   cloud::Place here;
-  bool searched = false;          // the cloud was asked for an address with its tag: there is none
+  // The cloud was asked for an address with its tag: there is none but that of the status.
+  bool searched = false;
   bool asked = false;             // the cloud was asked for its address in this pass
   std::optional<cloud::Eip> eip;  // then: none when it is not to be seen
   bool vanished = false;          // and has not been for long enough to tell people

@@ -55,6 +55,10 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   if (!found) co_return std::unexpected(std::move(found.error()));
   Reached();
   std::erase_if(*found, [](const cloud::Eip& eip) { return eip.status == "Releasing"; });
+  if (std::ranges::contains(*found, pass->object.allocation_id, &cloud::Eip::allocation_id)) {
+    pass->sight.searched = true;
+    co_return std::nullopt;
+  }
   if (found->empty()) {
     // One list may be incomplete. The repetition of an attempt is safe all the same; a new attempt,
     // or the end of the object, is not.
