@@ -88,5 +88,43 @@ TEST_F(EipDeletionTest, AnAddressThatNobodyKnewIsReleasedOnce) {
   EXPECT_TRUE(cloud_.vpc().Eips().empty());
 }
 
+// The answer was lost, others took its tags off, and for longer than a request is in doubt no call
+// got through: the request is repeated all the same, and the cloud names the address.
+TEST_F(EipDeletionTest, AnAddressThatNobodyKnewAndThatLostItsTagIsFoundByItsToken) {
+  On("AllocateEipAddress", [](auto& fate) { fate.answered = false; });
+  Create("web", "");
+  executor_.Advance(2s);
+  cloud_.keys().Revoke(cloud::TestAccount::kKeyId);
+  Delete("web");
+  script_.on_call = nullptr;
+  executor_.Advance(20min);
+  ASSERT_TRUE(Exists("web"));
+  ASSERT_EQ(cloud_.vpc().Eips().size(), 1u);
+  cloud_.vpc().SetTags(cloud_.vpc().Eips().front().allocation_id, {});
+  account_.GiveKey();
+  executor_.Advance(2min);
+  EXPECT_FALSE(Exists("web"));
+  cloud_.vpc().Settle(executor_.WallNow());
+  EXPECT_TRUE(cloud_.vpc().Eips().empty());
+}
+
+TEST_F(EipDeletionTest, DoubtEndsWhenNeitherTagNorTokenTellOfAnAddress) {
+  for (const char* code : {"Forbidden.RAM", "Unheard.Of"}) {
+    On("AllocateEipAddress", [](auto& fate) { fate.arrives = false; });
+    Create("web", "");
+    executor_.Advance(12s);
+    On("AllocateEipAddress", [code](auto& fate) {
+      fate.refusal = {403, code, "Not like this."};
+      fate.carried_out = false;
+    });
+    Delete("web");
+    executor_.Advance(10min);
+    EXPECT_TRUE(Exists("web")) << "a request may still arrive";
+    executor_.Advance(20min);
+    EXPECT_FALSE(Exists("web")) << code;
+  }
+  EXPECT_TRUE(cloud_.vpc().ledger().empty());
+}
+
 }  // namespace
 }  // namespace berth::eip

@@ -150,10 +150,10 @@ Step DecideRelease(const Object& object, const Sight& sight) {
 Step DecideDoubt(const Object& object, const Sight& sight) {
   const Attempt& attempt = object.attempt;
   if (!sight.searched) return Find{};
-  if (attempt.IsTagged() && sight.doubt_over) return Finish{"Skipped", "nothing was allocated"};
   // The same request again is answered with the same address, which is then released.
   if (attempt.request.instance_charge_type != "PrePaid") return Allocate{};
   // But it would buy a PrePaid address, which cannot be released, if there is none yet.
+  if (attempt.IsTagged() && sight.doubt_over) return Finish{"Skipped", "nothing was allocated"};
   if (attempt.IsTagged()) {
     return Wait{.reason = "Deleting",
                 .message =

@@ -136,7 +136,14 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
   // A refusal that may pass is no reason to ask again for what nobody wants any more.
   const bool outdated = certain && !MayBeDone(error) && error.reason != cloud::kNotSent &&
                         pass->object.id.deleting == 0 && IsOutdated(pass->object);
-  if (!outdated && !EndsAttempt(error, certain, now - memory.doubted_since)) {
+  // A deleted object's address was looked for by its tag and by its token, after the last moment at
+  // which a request could have had an effect.
+  const bool refused =
+      !MayBeDone(error) && !IsOfReach(error) && error.error_class != ErrorClass::kThrottled;
+  const bool in_vain = refused && pass->object.id.deleting != 0 &&
+                       pass->object.attempt.IsTagged() && pass->sight.searched &&
+                       pass->sight.doubt_over;
+  if (!outdated && !in_vain && !EndsAttempt(error, certain, now - memory.doubted_since)) {
     if (BlamesSpec(error) && !certain && pass->object.id.deleting == 0) {
       error.message +=
           "; an earlier request had no answer, so the same is asked for until it is certain that "
