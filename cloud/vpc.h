@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -65,7 +66,7 @@ struct EipRequest {
 };
 
 // The reason of an error of a call that never left this process: there was no turn for it
-// (kThrottled), no key, or only a key of another account.
+// (kThrottled), no key, only a key of another account, or it was no longer wanted (kConflict).
 inline constexpr std::string_view kNotSent = "NotSent";
 
 // Where an EIP is: its ID means nothing in another region or account.
@@ -100,7 +101,10 @@ class Vpc {
 
   virtual ~Vpc() = default;
 
-  virtual async::Task<Result<AllocatedEip>> AllocateEip(EipRequest request) = 0;
+  // `wanted` is asked when its turn has come, which can be much later: without it the call is not
+  // sent, with a kConflict, kNotSent. An empty one says yes.
+  virtual async::Task<Result<AllocatedEip>> AllocateEip(EipRequest request,
+                                                        std::function<bool()> wanted) = 0;
   // Those of them that exist. At most kMostIds; for none there is no call.
   virtual async::Task<Result<std::vector<Eip>>> DescribeEips(std::vector<std::string> ids) = 0;
   // All that carry the tag, page by page. One that goes meanwhile may hide another from a page.

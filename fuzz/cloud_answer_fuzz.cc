@@ -72,7 +72,7 @@ void CheckClient(std::string_view body) {
   if (!eips) CheckError(eips.error());
   for (const Eip& eip : eips.value_or(std::vector<Eip>()))
     Require(!eip.allocation_id.empty(), "an EIP has an ID");
-  const auto allocated = caller.Run(caller.vpc().AllocateEip({}));
+  const auto allocated = caller.Run(caller.vpc().AllocateEip({}, {}));
   if (!allocated) return CheckError(allocated.error());
   Require(!allocated->allocation_id.empty(), "an allocated EIP has an ID");
 }

@@ -59,7 +59,7 @@ class SimulateCloudTest : public testing::Test {
   }
   Result<cloud::AllocatedEip> Allocate(const std::string& token) {
     return Wait<cloud::AllocatedEip>([token](cloud::Vpc& vpc) {
-      return vpc.AllocateEip({.client_token = token, .bandwidth = "5", .name = "web & more"});
+      return vpc.AllocateEip({.client_token = token, .bandwidth = "5", .name = "web & more"}, {});
     });
   }
   // What is done out of band; the answer's JSON.

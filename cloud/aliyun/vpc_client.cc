@@ -104,7 +104,19 @@ std::string VpcEndpoint(std::string_view region, bool from_vpc) {
   return Format("https://{}.{}.aliyuncs.com", from_vpc ? "vpc-vpc" : "vpc", region);
 }
 
-async::Task<Result<AllocatedEip>> VpcClient::AllocateEip(EipRequest request) {
+async::Task<Result<void>> VpcClient::CheckWanted(std::function<bool()> wanted, Credential key) {
+  if (check_) {
+    auto good = co_await check_(std::move(key));
+    if (!good) co_return good;
+  }
+  if (!wanted || wanted()) co_return Result<void>();
+  co_return std::unexpected(Error{.error_class = ErrorClass::kConflict,
+                                  .reason = std::string(kNotSent),
+                                  .message = "the EIP is no longer wanted"});
+}
+
+async::Task<Result<AllocatedEip>> VpcClient::AllocateEip(EipRequest request,
+                                                         std::function<bool()> wanted) {
   Parameters parameters{{"Netmode", "public"}};
   AddGiven(parameters, "ClientToken", std::move(request.client_token));
   AddGiven(parameters, "Bandwidth", std::move(request.bandwidth));
@@ -122,7 +134,9 @@ async::Task<Result<AllocatedEip>> VpcClient::AllocateEip(EipRequest request) {
     AddGiven(parameters, "PricingCycle", std::move(request.pricing_cycle));
     parameters["AutoPay"] = request.auto_pay ? "true" : "false";
   }
-  const auto answer = co_await api_.Call("AllocateEipAddress", std::move(parameters), check_);
+  const auto answer = co_await api_.Call(
+      "AllocateEipAddress", std::move(parameters),
+      [this, &wanted](Credential key) { return CheckWanted(wanted, std::move(key)); });
   if (!answer) co_return std::unexpected(answer.error());
   AllocatedEip eip{Text(*answer, "AllocationId"), Text(*answer, "EipAddress")};
   if (eip.allocation_id.empty()) {

@@ -24,7 +24,8 @@ class VpcClient : public Vpc {
   explicit VpcClient(ApiClient& api, ApiClient::KeyCheck check = {})
       : api_(api), check_(std::move(check)) {}
 
-  async::Task<Result<AllocatedEip>> AllocateEip(EipRequest request) override;
+  async::Task<Result<AllocatedEip>> AllocateEip(EipRequest request,
+                                                std::function<bool()> wanted) override;
   async::Task<Result<std::vector<Eip>>> DescribeEips(std::vector<std::string> ids) override;
   async::Task<Result<std::vector<Eip>>> EipsTagged(std::string key, std::string value) override;
   async::Task<Result<void>> ModifyEip(std::string id, EipChange change) override;
@@ -44,6 +45,7 @@ class VpcClient : public Vpc {
   async::Task<Result<std::vector<Eip>>> Describe(Parameters filter);
   // A call whose answer says nothing more.
   async::Task<Result<void>> Do(std::string action, Parameters parameters);
+  async::Task<Result<void>> CheckWanted(std::function<bool()> wanted, Credential key);
 
   ApiClient& api_;
   const ApiClient::KeyCheck check_;

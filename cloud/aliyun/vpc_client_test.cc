@@ -83,7 +83,8 @@ TEST_F(VpcClientTest, AllocateSendsAllThatIsAskedFor) {
                         .tags = {{"owner", "u-1"}, {"team", "web"}},
                         .period = 3,
                         .pricing_cycle = "Month",
-                        .auto_pay = true}));
+                        .auto_pay = true},
+                       {}));
   EXPECT_EQ(Sent("AllocateEipAddress"),
             (Parameters{{"AutoPay", "true"},
                         {"Bandwidth", "10"},
@@ -112,15 +113,29 @@ TEST_F(VpcClientTest, AllocateSendsAllThatIsAskedFor) {
 }
 
 TEST_F(VpcClientTest, AllocateSendsNothingElse) {
-  const Pending<Result<AllocatedEip>> call(vpc_.AllocateEip({.client_token = "t"}));
+  const Pending<Result<AllocatedEip>> call(vpc_.AllocateEip({.client_token = "t"}, {}));
   EXPECT_EQ(Sent("AllocateEipAddress"), (Parameters{{"ClientToken", "t"}, {"Netmode", "public"}}));
 }
 
 TEST_F(VpcClientTest, AnAllocationWithoutAnIdMayHaveHappened) {
-  const Pending<Result<AllocatedEip>> call(vpc_.AllocateEip({.client_token = "t"}));
+  const Pending<Result<AllocatedEip>> call(vpc_.AllocateEip({.client_token = "t"}, {}));
   transport_.last().Answer(200, kDone);
   EXPECT_EQ(call.value().error().error_class, ErrorClass::kAmbiguous);
   EXPECT_NE(call.value().error().message.find("R-1"), std::string::npos);
+}
+
+TEST_F(VpcClientTest, AnAllocationThatIsNoLongerWantedIsNotSent) {
+  const Pending<Result<AllocatedEip>> throttled(vpc_.AllocateEip({.client_token = "t"}, {}));
+  transport_.last().Answer(400, R"({"Code":"Throttling.User","Message":"Too fast."})");
+  bool wanted = true;
+  const Pending<Result<AllocatedEip>> late(
+      vpc_.AllocateEip({.client_token = "u"}, [&wanted] { return wanted; }));
+  ASSERT_FALSE(late.ended()) << "it waits for its turn";
+  wanted = false;
+  executor_.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(transport_.size(), 1u);
+  EXPECT_EQ(late.value().error().error_class, ErrorClass::kConflict);
+  EXPECT_EQ(late.value().error().reason, kNotSent);
 }
 
 TEST_F(VpcClientTest, DescribeAsksForManyAtOnce) {

@@ -58,10 +58,10 @@ class WireTest : public testing::TestWithParam<SignatureVersion> {
 
 TEST_P(WireTest, AnAddressLivesItsLife) {
   const EipRequest request{.client_token = "t-1", .bandwidth = "5", .name = "web & more"};
-  const auto made = Run(vpc_->AllocateEip(request));
+  const auto made = Run(vpc_->AllocateEip(request, {}));
   ASSERT_TRUE(made) << made.error().message;
   const std::string id = made->allocation_id;
-  EXPECT_EQ(Run(vpc_->AllocateEip(request))->allocation_id, id);  // the token's
+  EXPECT_EQ(Run(vpc_->AllocateEip(request, {}))->allocation_id, id);  // the token's
 
   ASSERT_TRUE(Run(vpc_->TagEips({id}, {{"owner", "u-1"}, {"other", "x y"}})));
   ASSERT_TRUE(Run(vpc_->UntagEips({id}, {"other"})));

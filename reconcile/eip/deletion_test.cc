@@ -37,6 +37,22 @@ TEST_F(EipDeletionTest, WithEveryRequestRefusedNothingIsBought) {
   EXPECT_TRUE(cloud_.vpc().ledger().empty());
 }
 
+TEST_F(EipDeletionTest, NothingIsBoughtForAnObjectThatIsDeletedWhileItIsLookedFor) {
+  script_.on_call = [refusals = 1](const std::string& action,
+                                   cloud::simulator::Fate& fate) mutable {
+    if (action == "DescribeEipAddresses") fate.there = 8s;
+    if (action != "AllocateEipAddress" || refusals-- <= 0) return;
+    fate.refusal = cloud::simulator::Throttled();
+    fate.carried_out = false;
+  };
+  Create("year", kPrePaid);
+  executor_.Advance(6s);
+  Delete("year");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("year"));
+  EXPECT_TRUE(cloud_.vpc().ledger().empty());
+}
+
 TEST_F(EipDeletionTest, DoubtAboutAPrePaidAddressIsSettledByItsTag) {
   On("AllocateEipAddress", [](auto& fate) { fate.arrives = false; });
   Create("year", kPrePaid);

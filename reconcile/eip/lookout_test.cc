@@ -31,7 +31,10 @@ class Asked : public cloud::Vpc {
   }
 
   using Done = async::Task<Result<void>>;
-  async::Task<Result<cloud::AllocatedEip>> AllocateEip(cloud::EipRequest) override { return No(); }
+  async::Task<Result<cloud::AllocatedEip>> AllocateEip(cloud::EipRequest,
+                                                       std::function<bool()>) override {
+    return No();
+  }
   async::Task<Result<std::vector<cloud::Eip>>> EipsTagged(std::string, std::string) override {
     co_return std::vector<cloud::Eip>();
   }

@@ -119,6 +119,7 @@ class Reconciler {
   async::Task<Next> Begin(Pass* pass, Attempt attempt);
   async::Task<Next> Find(Pass* pass);
   async::Task<Next> Allocate(Pass* pass);
+  bool IsStillWanted(const Pass& pass);
   async::Task<Next> Allocated(Pass* pass, cloud::AllocatedEip eip);
   async::Task<Next> NotAllocated(Pass* pass, Error error, bool certain);
   async::Task<Next> EndAttempt(Pass* pass, Error error);

@@ -81,6 +81,13 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated);
 }
 
+// Whether an object that was to stay still is. Nothing is bought for one that was deleted since.
+bool Reconciler::IsStillWanted(const Pass& pass) {
+  if (pass.object.id.deleting != 0) return true;
+  const Object* now = parts_.latest.Get(pass.object.id.Key());
+  return now && now->id.uid == pass.object.id.uid && now->id.deleting == 0;
+}
+
 async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   pass->doing = "Create";
   Memory& memory = pass->memory;
@@ -91,7 +98,8 @@ async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   const std::int64_t fresh = std::exchange(memory.fresh_attempt, 0);
   const auto accounted = std::exchange(memory.accounted, std::nullopt);
   memory.certain_attempt = 0;
-  auto made = co_await VpcOf(*pass).AllocateEip(pass->object.attempt.request);
+  auto made = co_await VpcOf(*pass).AllocateEip(pass->object.attempt.request,
+                                                [this, pass] { return IsStillWanted(*pass); });
   if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
   if (!made && !MayBeDone(made.error()) && !IsOfToken(made.error())) memory.accounted = accounted;
   if (made) memory.verified = made->allocation_id;
