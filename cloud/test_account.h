@@ -9,8 +9,8 @@
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "cloud/call_log.h"
-#include "cloud/simulator/cloud.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/simulator/aliyun/cloud.h"
+#include "cloud/simulator/aliyun/transport.h"
 
 namespace berth::cloud {
 

@@ -5,7 +5,7 @@
 #include <future>
 
 #include "async/event_loop.h"
-#include "cloud/simulator/gate.h"
+#include "cloud/simulator/aliyun/gate.h"
 #include "http/file.h"
 #include "server/aliyun_account.h"
 #include "server/serve_fixture_test.h"

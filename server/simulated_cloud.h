@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "async/executor.h"
-#include "cloud/simulator/cloud.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/simulator/aliyun/cloud.h"
+#include "cloud/simulator/aliyun/transport.h"
 #include "server/options.h"
 
 namespace berth::server {

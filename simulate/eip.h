@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cloud/simulator/cloud.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/simulator/aliyun/cloud.h"
+#include "cloud/simulator/aliyun/transport.h"
 #include "json/json.h"
 #include "simulate/eip_history.h"
 #include "simulate/eip_witness.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "async/executor.h"
-#include "cloud/simulator/cloud.h"
+#include "cloud/simulator/aliyun/cloud.h"
 
 namespace berth::simulate {
 

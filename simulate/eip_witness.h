@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "async/executor.h"
-#include "cloud/simulator/cloud.h"
+#include "cloud/simulator/aliyun/cloud.h"
 #include "json/json.h"
 
 namespace berth::simulate {

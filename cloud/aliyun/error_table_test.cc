@@ -111,7 +111,7 @@ std::set<std::string> SimulatedCodes() {
   std::set<std::string> codes;
   const std::regex refusal(R"re((?:Refuse\(|return \{)\d{3},\s*"([A-Za-z_.]+)")re");
   for (const auto& file :
-       std::filesystem::directory_iterator(BERTH_SOURCE_DIR "/cloud/simulator")) {
+       std::filesystem::directory_iterator(BERTH_SOURCE_DIR "/cloud/simulator/aliyun")) {
     if (file.path().filename().string().ends_with("_test.cc")) continue;
     std::ifstream stream(file.path());
     const std::string text(std::istreambuf_iterator<char>(stream), {});

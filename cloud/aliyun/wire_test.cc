@@ -11,7 +11,7 @@
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/test_folder.h"
 #include "cloud/aliyun/vpc_client.h"
-#include "cloud/simulator/transport.h"
+#include "cloud/simulator/aliyun/transport.h"
 
 namespace berth::cloud::aliyun {
 namespace {

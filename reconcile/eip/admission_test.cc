@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cloud/simulator/eip_rules.h"
+#include "cloud/simulator/aliyun/eip_rules.h"
 #include "kube/object.h"
 #include "log/format.h"
 

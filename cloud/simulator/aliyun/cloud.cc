@@ -1,0 +1,101 @@
+#include "cloud/simulator/aliyun/cloud.h"
+
+#include <array>
+#include <utility>
+
+#include "cloud/simulator/aliyun/wire.h"
+
+namespace berth::cloud::simulator {
+
+Cloud::Cloud(Options options)
+    : ids_(options.seed),
+      throttle_(options.calls_per_minute),
+      options_(std::move(options)),
+      sts_(gate_, ids_) {
+  AccountIn(kDefaultAccount, options_.vpc.region);
+}
+
+http::Response Cloud::Answer(const http::Request& request, async::WallTime now) {
+  const Received received(request);
+  Outcome outcome = Carry(received, now);
+  const std::string request_id = ids_.Request();
+  if (!outcome) return ErrorResponse(outcome.error(), received.host, request_id);
+  return SuccessResponse(std::move(*outcome), request_id);
+}
+
+http::Response Cloud::Decline(const http::Request& request, const Refusal& refusal) {
+  return ErrorResponse(refusal, Received(request).host, ids_.Request());
+}
+
+Outcome Cloud::Carry(const Received& request, async::WallTime now) {
+  if (request.method != "GET" && request.method != "POST") {
+    return Refuse(403, "UnsupportedHTTPMethod", "This http method is not supported.");
+  }
+  Call call{request.action, {}, {}, request.ActionParameters(), now};
+  const Product* any = Find(request.version, call);
+  const bool has = any && request.path == "/" && any->Has(request.action);
+  if (!has || !any->IsOpen(request.action)) {
+    auto caller = gate_.Admit(request, now);
+    if (!caller) return std::unexpected(caller.error());
+    call.caller = std::move(caller->name);
+    call.account = std::move(caller->account);
+  }
+  if (!has) {
+    return Refuse(404, "InvalidAction.NotFound",
+                  "Specified api is not found, please check your url and method.");
+  }
+  Calls& calls = calls_[call.action];
+  if (!throttle_.Take(call.action, now)) {
+    ++calls.throttled;
+    return std::unexpected(Throttled());
+  }
+  ++calls.carried_out;
+  ClientTokens& client_tokens = AccountOf(call).client_tokens;
+  if (auto earlier = client_tokens.Recall(call)) return std::move(*earlier);
+  Outcome outcome = Find(request.version, call)->Do(call);
+  if (outcome) client_tokens.Remember(call, *outcome);
+  return outcome;
+}
+
+Product* Cloud::Find(const std::string& version, const Call& call) {
+  for (Product* product : std::array<Product*, 2>{&AccountOf(call).vpc, &sts_}) {
+    if (product->version() == version) return product;
+  }
+  return nullptr;
+}
+
+// A region that nobody has opened is for the default one to refuse.
+Cloud::Account& Cloud::AccountOf(const Call& call) {
+  const std::string account = call.account.empty() ? kDefaultAccount : call.account;
+  const auto found = accounts_.find({account, call["RegionId"]});
+  return found == accounts_.end() ? AccountIn(account, options_.vpc.region) : *found->second;
+}
+
+VpcProduct& Cloud::vpc(const std::string& account, const std::string& region) {
+  return AccountIn(account, region).vpc;
+}
+
+std::vector<const VpcProduct*> Cloud::vpcs() const {
+  std::vector<const VpcProduct*> all;
+  for (const auto& [key, account] : accounts_) all.push_back(&account->vpc);
+  return all;
+}
+
+void Cloud::Settle(async::WallTime now) {
+  for (const auto& [key, account] : accounts_) account->vpc.Settle(now);
+}
+
+Cloud::Account& Cloud::AccountIn(const std::string& account, const std::string& region) {
+  const bool is_default = account == kDefaultAccount && region == options_.vpc.region;
+  const auto key = is_default ? Accounts::key_type() : Accounts::key_type(account, region);
+  auto& place = accounts_[key];
+  if (!place) {
+    VpcOptions options = options_.vpc;
+    options.region = region;
+    place = std::make_unique<Account>(ClientTokens(options_.client_tokens),
+                                      VpcProduct(std::move(options), ids_));
+  }
+  return *place;
+}
+
+}  // namespace berth::cloud::simulator

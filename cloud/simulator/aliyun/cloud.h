@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cloud/simulator/aliyun/client_tokens.h"
+#include "cloud/simulator/aliyun/gate.h"
+#include "cloud/simulator/aliyun/ids.h"
+#include "cloud/simulator/aliyun/sts.h"
+#include "cloud/simulator/aliyun/throttle.h"
+#include "cloud/simulator/aliyun/vpc.h"
+#include "http/transport.h"
+
+namespace berth::cloud::simulator {
+
+// Alibaba Cloud, as it answers on the wire: an account, and others when there are keys of others.
+// One thread at a time.
+class Cloud {
+ public:
+  struct Options {
+    std::uint64_t seed = 1;  // of all IDs and secrets
+    VpcOptions vpc;
+    ClientTokens::Options client_tokens;
+    // By action. Alibaba Cloud publishes 120 for AllocateEipAddress and 300 for
+    // AddCommonBandwidthPackageIp.
+    Throttle::Limits calls_per_minute;
+  };
+  // Calls of an action that were let in.
+  struct Calls {
+    std::uint64_t carried_out = 0;  // whatever the answer was
+    std::uint64_t throttled = 0;
+  };
+
+  explicit Cloud(Options options);
+  Cloud(const Cloud&) = delete;
+  Cloud& operator=(const Cloud&) = delete;
+
+  // Takes any request and always has an answer. `now` is the cloud's time, by which dates are
+  // judged and everything in the background goes on.
+  http::Response Answer(const http::Request& request, async::WallTime now);
+  // The answer of a cloud that refuses a request without looking at it.
+  http::Response Decline(const http::Request& request, const Refusal& refusal);
+
+  // What is not the client's to do.
+  Gate& keys() { return gate_; }
+  StsProduct& sts() { return sts_; }
+  // Of the default account, in the region of the options.
+  VpcProduct& vpc() { return accounts_.begin()->second->vpc; }
+  const VpcProduct& vpc() const { return accounts_.begin()->second->vpc; }
+  // Of any account in any region, which is there from now on. Neither sees the addresses of
+  // another.
+  VpcProduct& vpc(const std::string& account, const std::string& region);
+  // All that there are, in no order that means anything.
+  std::vector<const VpcProduct*> vpcs() const;
+  // Lets the time pass in all of them.
+  void Settle(async::WallTime now);
+  Throttle& throttle() { return throttle_; }
+  const std::map<std::string, Calls>& calls() const { return calls_; }
+
+ private:
+  // An account in a region.
+  struct Account {
+    ClientTokens client_tokens;
+    VpcProduct vpc;
+  };
+  // The default one is the first: its key is empty.
+  using Accounts = std::map<std::pair<std::string, std::string>, std::unique_ptr<Account>>;
+
+  Outcome Carry(const Received& request, async::WallTime now);
+  Product* Find(const std::string& version, const Call& call);
+  Account& AccountOf(const Call& call);
+  Account& AccountIn(const std::string& account, const std::string& region);
+
+  Ids ids_;
+  Gate gate_;
+  Throttle throttle_;
+  const Options options_;
+  Accounts accounts_;
+  StsProduct sts_;
+  std::map<std::string, Calls> calls_;
+};
+
+}  // namespace berth::cloud::simulator
