@@ -4,13 +4,15 @@
 
 namespace berth::metrics {
 
-void Serve(const prometheus::Registry& registry, const drogon::HttpRequestPtr& request,
-           http::Callback callback) {
+void Serve(const prometheus::Registry& registry, const ProcessMetrics& process,
+           const drogon::HttpRequestPtr& request, http::Callback callback) {
   if (request->path() != "/metrics") return callback(http::Respond(http::NoSuchPath()));
   if (request->method() != drogon::Get) {
     return callback(http::Respond(kube::MethodNotAllowed("", "/metrics", request->methodString())));
   }
-  callback(http::Respond(200, prometheus::TextSerializer().Serialize(registry.Collect()),
+  auto families = registry.Collect();
+  families.append_range(process.Collect());
+  callback(http::Respond(200, prometheus::TextSerializer().Serialize(families),
                          "text/plain; version=0.0.4; charset=utf-8"));
 }
 

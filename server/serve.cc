@@ -83,6 +83,7 @@ class Server {
   Demo* const demo_;
   std::optional<DirectoryLock> lock_;  // the demo has its own
   prometheus::Registry registry_;
+  const metrics::ProcessMetrics process_metrics_{BERTH_VERSION};
   health::Health health_;
   health::Health::Condition* listening_ =
       &health_.Require("listening", "the listeners are not open yet");
@@ -231,7 +232,7 @@ void Server::AddListeners() {
               .port_flag = "--metrics-port",
               .sheds = false,
               .handler = [this](const auto& request, auto callback) {
-                metrics::Serve(registry_, request, std::move(callback));
+                metrics::Serve(registry_, process_metrics_, request, std::move(callback));
               }});
   http_->Add({.name = "health",
               .port = options_.health_port,

@@ -268,6 +268,8 @@ TEST_F(Observability, MetricsCountReviewsByWebhookAndResult) {
     EXPECT_THAT(response->body,
                 HasSubstr(std::string("\nberth_admission_reviews_total{") + series + "\n"));
   }
+  EXPECT_THAT(response->body, HasSubstr("\nberth_build_info{version=\"" BERTH_VERSION "\"} 1\n"));
+  EXPECT_THAT(response->body, HasSubstr("\nprocess_resident_memory_bytes "));
   const std::string labels = R"({webhook="/validate/plexaubnet.io/subnetpools")";
   const std::string latency = "\ncontroller_runtime_webhook_latency_seconds";
   EXPECT_THAT(response->body, HasSubstr(latency + "_bucket" + labels + R"(,le="10"} 3)"));
