@@ -31,6 +31,24 @@ apply_pool() { pool "$@" | kubectl apply -f -; }
   kubectl delete subnetpoolclaims,subnetclaims,eips --all --timeout=120s
 }
 
+@test "the tour applies every example, shows commands and output, and leaves the cluster until it is ended" {
+  log=$BATS_TEST_TMPDIR/tour
+  BERTH_BIN=${BERTH_BIN:-$root/build/release/server/berth} "$root/scripts/demo" --tour >"$log" 2>&1 3>&- &
+  tour=$!
+  eventually 240 grep -q 'The cluster is yours until Ctrl-C' "$log" || { kill "$tour"; cat "$log"; false; }
+  config=$(sed -n 's/^  export KUBECONFIG=//p' "$log")
+  run kubectl --kubeconfig "$config" get subnetclaim shop -n network -o 'jsonpath={.status.allocatedCIDR}'
+  kill "$tour"
+  wait "$tour" || [ "$?" = 143 ]
+  [ "$output" = 10.0.0.0/24 ]
+  output=$(cat "$log")
+  for example in "$root"/docs/examples/*.yaml; do expect "$ kubectl apply -f docs/examples/${example##*/}"; done
+  expect 'subnetclaim.plexaubnet.io/shop condition met' 'host bits are set' 'eip.eip.alibabacloud.com/web condition met' 'was released' ReleaseEipAddress
+  expect_not 'any key'
+  run kubectl --kubeconfig "$config" get subnetpools
+  [ "$status" -ne 0 ]
+}
+
 # type_documented FILE: runs the commands of a document, the indented lines that begin with "$ ", in order, each with its here-document. A command whose
 # output is shown as an error has to fail. Fails itself when there are no commands.
 type_documented() {

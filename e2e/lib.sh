@@ -94,11 +94,18 @@ await() {
   fi
 }
 
-# type_printed FILE: runs every command of a text for users, in order, and shows its output. Commands are the lines that begin with two spaces; one
-# with "# refused" has to fail.
+# type_printed FILE [PAUSE]: shows a text for users and runs its commands, in order, with their output. Commands are the lines that begin with two spaces; one
+# with "# refused" has to fail. PAUSE is run before each step: a step is a line of text with the commands after it.
 type_printed() {
-  local command typed=0
-  while IFS= read -r command <&9; do
+  local line command typed=0
+  while IFS= read -r line <&9; do
+    if [ -z "$line" ]; then continue; fi
+    if [[ $line != '  '* ]]; then
+      if ((typed > 0)); then ${2:-:}; fi
+      printf '\n%s\n' "$line"
+      continue
+    fi
+    command=${line#  }
     printf '\n$ %s\n' "$command"
     if [[ $command != *'# refused'* ]]; then
       eval "$command" || { printf 'failed: %s\n' "$command" >&2; return 1; }
@@ -107,7 +114,7 @@ type_printed() {
       return 1
     fi
     typed=$((typed + 1))
-  done 9< <(sed -n 's/^  //p' "$1")
+  done 9< <(cat "$1")
   printf '\n%s commands typed\n' "$typed"
   ((typed > 0))
 }
