@@ -67,6 +67,11 @@ on by `enabled`; `crdScope` there is the scope of its kinds.
 {{- toJson $systems -}}
 {{- end -}}
 
+{{/* Where an alert is explained: a section of docs/operations.md. Argument: dict "root" $ "alert" NAME */}}
+{{- define "berth.runbook" -}}
+{{- printf "%s#%s" .root.Values.metrics.prometheusRule.runbookURL (lower .alert) -}}
+{{- end -}}
+
 {{/* One webhook: its name, how to reach the server, what is matched. Argument: dict "root" $ "verb" "mutate" or "validate" "kind" KIND */}}
 {{- define "berth.webhook" -}}
 {{- $v := .root.Values -}}
