@@ -13,36 +13,10 @@
 #include <ostream>
 #include <type_traits>
 
+#include "json/quote.h"
+
 namespace berth {
 namespace {
-
-void AppendString(std::string_view text, std::string& out) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
-  out += '"';
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != '"' && c != '\\') continue;
-    out.append(text, begin, i - begin);
-    begin = i + 1;
-    out += '\\';
-    if (c == '"' || c == '\\') {
-      out += text[i];
-    } else if (c == '\n') {
-      out += 'n';
-    } else if (c == '\t') {
-      out += 't';
-    } else if (c == '\r') {
-      out += 'r';
-    } else {
-      out.append("u00");
-      out += kHex[c >> 4];
-      out += kHex[c & 15];
-    }
-  }
-  out.append(text, begin, text.size() - begin);
-  out += '"';
-}
 
 template <typename Number>
 void AppendNumber(Number number, std::string& out) {
@@ -334,7 +308,7 @@ void BasicJson<kOrder>::AppendTo(std::string& out) const {
       }
       break;
     case Kind::kString:
-      AppendString({text_, length_}, out);
+      AppendQuoted(out, {text_, length_});
       break;
     case Kind::kArray:
       out += '[';
@@ -348,7 +322,7 @@ void BasicJson<kOrder>::AppendTo(std::string& out) const {
       out += '{';
       for (const Member& member : object_range()) {
         if (!std::exchange(first, false)) out += ',';
-        AppendString(member.key(), out);
+        AppendQuoted(out, member.key());
         out += ':';
         member.value().AppendTo(out);
       }

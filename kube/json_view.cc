@@ -49,6 +49,25 @@ JsonView JsonView::operator[](std::string_view key) const {
   return Element::View(value);
 }
 
+void JsonView::FindMembers(std::span<const std::string_view> keys,
+                           std::span<JsonView> found) const {
+  dom::object object;
+  if (!exists() || Element::Of(*this).get(object)) return;
+  // Few keys have the same length: it leads to the last of them, and each to the one before it.
+  constexpr std::uint8_t kNone = kMostKeys;
+  std::array<std::uint8_t, 64> last;
+  std::array<std::uint8_t, kMostKeys> before;
+  last.fill(kNone);
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    before[i] = std::exchange(last[keys[i].size() % last.size()], static_cast<std::uint8_t>(i));
+  const auto end = object.end();
+  for (auto member = object.begin(); member != end; ++member) {
+    std::uint8_t i = last[member.key_length() % last.size()];
+    while (i != kNone && !member.key_equals(keys[i])) i = before[i];
+    if (i != kNone && !found[i].exists()) found[i] = Element::View(member.value());
+  }
+}
+
 JsonView JsonView::At(std::size_t index) const {
   dom::array array;
   if (!exists() || Element::Of(*this).get(array)) return {};
@@ -171,9 +190,9 @@ bool MayHaveHugeNumber(std::string_view text) {
   constexpr std::size_t kDigits = std::numeric_limits<double>::max_exponent10 + 1;
   constexpr std::string_view kDigit = "0123456789";
   for (std::size_t at = kDigits; at <= text.size(); at += kDigits) {
+    if (text[at - 1] < '0' || text[at - 1] > '9') continue;
     const std::string_view before = text.substr(at - kDigits, kDigits);
     const std::size_t left = kDigits - (before.find_last_not_of(kDigit) + 1);
-    if (left == 0) continue;
     const std::string_view after = text.substr(at, kDigits);
     if (left + std::min(after.find_first_not_of(kDigit), after.size()) >= kDigits) return true;
   }

@@ -61,6 +61,24 @@ TEST_F(JsonViewTest, ReadsEachKind) {
   EXPECT_EQ(view["o"]["k"].StringOr("none"), "v");
 }
 
+TEST_F(JsonViewTest, MembersAreThoseThatAreFoundOneByOne) {
+  const auto check = [](JsonView view) {
+    const auto [a, bb, c, none] = view.Members("a", "bb", "c", "none");
+    EXPECT_EQ(a.ToJson(), view["a"].ToJson());
+    EXPECT_EQ(bb.ToJson(), view["bb"].ToJson());
+    EXPECT_EQ(c.ToJson(), view["c"].ToJson());
+    EXPECT_FALSE(none.exists());
+  };
+  for (const char* text :
+       {R"({"a":1,"bb":2,"c":3})", R"({"c":3,"x":0,"bb":[{"a":7}],"yy":0,"a":1})",
+        R"({"a":{"c":1},"a":2,"c":null,"c":3,"bb":"","bb":5})", R"({"bb":2})", "{}", "[1]", "3"}) {
+    check(Parse(text));
+  }
+  check(JsonView());
+  const std::string key(65, 'k');  // as many letters as "a" has, modulo 64
+  EXPECT_EQ(Parse(R"({")" + key + R"(":1,"a":2})").Members("a")[0].ToJson(), "2");
+}
+
 TEST_F(JsonViewTest, WhatIsMissingStaysMissing) {
   const JsonView view = Parse(R"({"s":"x","a":[1]})");
   EXPECT_FALSE(view["no"].exists());

@@ -5,6 +5,7 @@
 
 #include <drogon/utils/Utilities.h>
 
+#include "json/quote.h"
 #include "log/escape.h"
 
 namespace berth::admission {
@@ -30,12 +31,6 @@ bool IsUid(std::string_view text) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
            c == '_' || c == '.';
   });
-}
-
-void AppendQuoted(std::string& out, std::string_view text) {
-  out += '"';
-  log::AppendEscaped(out, text);
-  out += '"';
 }
 
 kube::JsonView ObjectOrAbsent(kube::JsonView view) {
@@ -80,26 +75,25 @@ kube::Result<Request> Decode(kube::JsonView review) {
   }
   const kube::JsonView in = review["request"];
   if (!in.is_object()) return kube::Terminal("the AdmissionReview has no request");
+  const auto [uid, resource, sub_resource, name, ns, operation, object, old_object, dry_run] =
+      in.Members("uid", "resource", "subResource", "name", "namespace", "operation", "object",
+                 "oldObject", "dryRun");
   Request request;
-  request.uid = in["uid"].StringOr("");
+  request.uid = uid.StringOr("");
   if (!IsUid(request.uid)) return kube::Terminal("request.uid is missing or malformed");
-  const auto operation = ParseOperation(in["operation"].StringOr(""));
-  if (!operation)
+  const auto known = ParseOperation(operation.StringOr(""));
+  if (!known)
     return kube::Terminal("request.operation is not one of CREATE, UPDATE, DELETE, CONNECT");
-  request.operation = *operation;
-  const kube::JsonView resource = in["resource"];
+  request.operation = *known;
   if (!resource.is_object()) return kube::Terminal("request.resource is missing");
   request.group = resource["group"].StringOr("");
-  request.version = resource["version"].StringOr("");
   request.resource = resource["resource"].StringOr("");
-  request.kind = in["kind"]["kind"].StringOr("");
-  request.sub_resource = in["subResource"].StringOr("");
-  request.ns = in["namespace"].StringOr("");
-  request.name = in["name"].StringOr("");
-  request.user = in["userInfo"]["username"].StringOr("");
-  request.dry_run = in["dryRun"].Bool().value_or(false);
-  request.object = ObjectOrAbsent(in["object"]);
-  request.old_object = ObjectOrAbsent(in["oldObject"]);
+  request.sub_resource = sub_resource.StringOr("");
+  request.ns = ns.StringOr("");
+  request.name = name.StringOr("");
+  request.dry_run = dry_run.Bool().value_or(false);
+  request.object = ObjectOrAbsent(object);
+  request.old_object = ObjectOrAbsent(old_object);
   if (!request.object.exists() && request.operation != Operation::kDelete) {
     return kube::Terminal("request.object is missing");
   }
@@ -153,7 +147,7 @@ Response& Response::Audit(std::string key, std::string value) {
 
 std::string Response::ToJson(std::string_view uid) const {
   std::string out;
-  out.reserve(256);
+  out.reserve(256 + warning_bytes_ + 2 * patch_.size());
   out.append(R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","response":{"uid":")");
   out.append(uid).append(R"(","allowed":)").append(allowed_ ? "true" : "false");
   if (!allowed_) out.append(R"(,"status":)").append(kube::ToJson(status_));

@@ -23,13 +23,10 @@ std::string_view Name(Operation operation);
 struct Request {
   std::string_view uid;
   std::string_view group;
-  std::string_view version;
   std::string_view resource;
   std::string_view sub_resource;
-  std::string_view kind;
   std::string_view ns;
   std::string_view name;  // empty on a create with generateName
-  std::string_view user;
   Operation operation = Operation::kCreate;
   bool dry_run = false;
   kube::JsonView object;      // absent on delete

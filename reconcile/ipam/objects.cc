@@ -19,10 +19,10 @@ std::optional<int> Prefix(kube::JsonView view) {
 bool IsTrue(kube::JsonView annotation) { return annotation.StringOr("") == "true"; }
 
 // The controller among the owners if it is of this kind, else the first owner that is.
-kube::JsonView OwnerOf(kube::JsonView object, std::string_view kind) {
+kube::JsonView OwnerOf(kube::JsonView metadata, std::string_view kind) {
   kube::JsonView owner;
   bool found = false;
-  object["metadata"]["ownerReferences"].ForEachItem([&](kube::JsonView reference) {
+  metadata["ownerReferences"].ForEachItem([&](kube::JsonView reference) {
     if (reference["kind"].StringOr("") != kind) return;
     if (!found || reference["controller"].Bool().value_or(false)) owner = reference;
     found = true;
@@ -31,11 +31,9 @@ kube::JsonView OwnerOf(kube::JsonView object, std::string_view kind) {
 }
 
 // Whether a Subnet was made for the claim that it names: the claim owns it, or its label says so.
-bool IsMade(kube::JsonView subnet) {
-  const kube::JsonView metadata = subnet["metadata"];
+bool IsMade(kube::JsonView metadata, std::string_view claim_uid) {
   if (metadata["labels"][kMadeByLabel].StringOr("") == "true") return true;
-  const auto claim = subnet["spec"]["claimRef"]["uid"].StringOr("");
-  return !claim.empty() && OwnerOf(subnet, "SubnetClaim")["uid"].StringOr("") == claim;
+  return !claim_uid.empty() && OwnerOf(metadata, "SubnetClaim")["uid"].StringOr("") == claim_uid;
 }
 
 std::string LongSubnetName(std::string_view pool, const Cidr& block) {
@@ -57,24 +55,26 @@ std::string Shortened(std::string name) {
 }  // namespace
 
 kube::Result<Pool> Pool::From(kube::JsonView object) {
-  const kube::JsonView spec = object["spec"];
   const kube::JsonView metadata = object["metadata"];
-  const kube::JsonView owner = OwnerOf(object, kPoolClaims.kind);
-  Pool pool{
-      .id = Identity::From(object, kFinalizer),
-      .cidr = Text(spec["cidr"]),
-      .parent = Text(spec["parentRef"]),
-      .strategy = Text(spec["strategy"]),
-      .default_block = Prefix(spec["defaultBlockSize"]),
-      .min_block = Prefix(spec["minBlockSize"]),
-      .max_block = Prefix(spec["maxBlockSize"]),
-      .excluded = {},
-      .pre_allocations = {},
-      .grace_seconds = std::max<std::int64_t>(spec["reuseGracePeriodSeconds"].Int().value_or(0), 0),
-      .allow_delete = IsTrue(metadata["annotations"][kAllowDeleteAnnotation]),
-      .owner_uid = Text(owner["uid"]),
-      .block_claim = {},
-      .status = object["status"].ToJson()};
+  const kube::JsonView owner = OwnerOf(metadata, kPoolClaims.kind);
+  const auto [cidr, default_block, excluded, max_block, min_block, parent, kept, grace, strategy] =
+      object["spec"].Members("cidr", "defaultBlockSize", "excludedRanges", "maxBlockSize",
+                             "minBlockSize", "parentRef", "preAllocations",
+                             "reuseGracePeriodSeconds", "strategy");
+  Pool pool{.id = Identity::From(object, kFinalizer),
+            .cidr = Text(cidr),
+            .parent = Text(parent),
+            .strategy = Text(strategy),
+            .default_block = Prefix(default_block),
+            .min_block = Prefix(min_block),
+            .max_block = Prefix(max_block),
+            .excluded = {},
+            .pre_allocations = {},
+            .grace_seconds = std::max<std::int64_t>(grace.Int().value_or(0), 0),
+            .allow_delete = IsTrue(metadata["annotations"][kAllowDeleteAnnotation]),
+            .owner_uid = Text(owner["uid"]),
+            .block_claim = {},
+            .status = object["status"].ToJson()};
   if (pool.parent.empty()) pool.parent = Text(metadata["labels"][kParentLabel]);
   if (!pool.owner_uid.empty()) {
     Identity pool_claim;
@@ -82,9 +82,8 @@ kube::Result<Pool> Pool::From(kube::JsonView object) {
     pool_claim.uid = pool.owner_uid;
     pool.block_claim = ChildClaimName(pool_claim);
   }
-  spec["excludedRanges"].ForEachItem(
-      [&](kube::JsonView range) { pool.excluded.push_back(Text(range)); });
-  spec["preAllocations"].ForEach([&](std::string_view claim, kube::JsonView block) {
+  excluded.ForEachItem([&](kube::JsonView range) { pool.excluded.push_back(Text(range)); });
+  kept.ForEach([&](std::string_view claim, kube::JsonView block) {
     pool.pre_allocations.emplace(claim, Text(block));
   });
   return pool;
@@ -104,21 +103,24 @@ std::string_view Name(SubnetPhase phase) {
 }
 
 kube::Result<Subnet> Subnet::From(kube::JsonView object) {
-  const kube::JsonView spec = object["spec"];
+  const kube::JsonView metadata = object["metadata"];
   const kube::JsonView status = object["status"];
+  const auto [block, claim, cluster, pool] =
+      object["spec"].Members("cidr", "claimRef", "clusterID", "poolRef");
+  const std::string_view claim_uid = claim["uid"].StringOr("");
   Subnet subnet{.id = Identity::From(object, kFinalizer),
-                .pool = Text(spec["poolRef"]),
+                .pool = Text(pool),
                 .cidr = std::nullopt,
-                .cluster = Text(spec["clusterID"]),
-                .claim_name = Text(spec["claimRef"]["name"]),
+                .cluster = Text(cluster),
+                .claim_name = Text(claim["name"]),
                 .claim_uid = {},
-                .made = IsMade(object),
+                .made = IsMade(metadata, claim_uid),
                 .phase = SubnetPhase::kNone,
                 .has_allocated_at = status["allocatedAt"].exists(),
                 .message = Text(status["message"])};
   // Without a name nothing can be asked about the claim.
-  if (!subnet.claim_name.empty()) subnet.claim_uid = Text(spec["claimRef"]["uid"]);
-  if (const auto cidr = Cidr::Parse(spec["cidr"].StringOr("")); cidr && cidr->IsCanonical()) {
+  if (!subnet.claim_name.empty()) subnet.claim_uid = claim_uid;
+  if (const auto cidr = Cidr::Parse(block.StringOr("")); cidr && cidr->IsCanonical()) {
     subnet.cidr = *cidr;
   }
   const std::string_view phase = status["phase"].StringOr("");
@@ -129,37 +131,41 @@ kube::Result<Subnet> Subnet::From(kube::JsonView object) {
 }
 
 kube::Result<Claim> Claim::From(kube::JsonView object) {
-  const kube::JsonView spec = object["spec"];
-  const kube::JsonView status = object["status"];
-  const kube::JsonView owner = OwnerOf(object, kPoolClaims.kind);
+  const kube::JsonView metadata = object["metadata"];
+  const kube::JsonView owner = OwnerOf(metadata, kPoolClaims.kind);
+  const auto [block_size, cluster, pool, requested] =
+      object["spec"].Members("blockSize", "clusterID", "poolRef", "requestedCIDR");
+  const auto [allocated, conditions, message, observed, phase] = object["status"].Members(
+      "allocatedCIDR", "conditions", "message", "observedGeneration", "phase");
   return Claim{.id = Identity::From(object, kFinalizer),
-               .pool = Text(spec["poolRef"]),
-               .cluster = Text(spec["clusterID"]),
-               .block_size = Prefix(spec["blockSize"]),
-               .requested = Text(spec["requestedCIDR"]),
-               .stamp = Text(object["metadata"]["annotations"][kStampAnnotation]),
+               .pool = Text(pool),
+               .cluster = Text(cluster),
+               .block_size = Prefix(block_size),
+               .requested = Text(requested),
+               .stamp = Text(metadata["annotations"][kStampAnnotation]),
                .owner_name = Text(owner["name"]),
                .owner_uid = Text(owner["uid"]),
-               .phase = Text(status["phase"]),
-               .allocated = Text(status["allocatedCIDR"]),
-               .message = Text(status["message"]),
-               .observed = status["observedGeneration"].Int().value_or(0),
-               .conditions = status["conditions"].ToJson()};
+               .phase = Text(phase),
+               .allocated = Text(allocated),
+               .message = Text(message),
+               .observed = observed.Int().value_or(0),
+               .conditions = conditions.ToJson()};
 }
 
 kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {
+  const kube::JsonView metadata = object["metadata"];
   const kube::JsonView spec = object["spec"];
-  const kube::JsonView status = object["status"];
-  return PoolClaim{
-      .id = Identity::From(object, kFinalizer),
-      .parent = Text(spec["parentPoolRef"]),
-      .block_size = Prefix(spec["desiredBlockSize"]).value_or(0),
-      .allow_delete = IsTrue(object["metadata"]["annotations"][kAllowDeleteAnnotation]),
-      .phase = Text(status["phase"]),
-      .bound_pool = Text(status["boundPoolName"]),
-      .message = Text(status["message"]),
-      .observed = status["observedGeneration"].Int().value_or(0),
-      .conditions = status["conditions"].ToJson()};
+  const auto [bound_pool, conditions, message, observed, phase] = object["status"].Members(
+      "boundPoolName", "conditions", "message", "observedGeneration", "phase");
+  return PoolClaim{.id = Identity::From(object, kFinalizer),
+                   .parent = Text(spec["parentPoolRef"]),
+                   .block_size = Prefix(spec["desiredBlockSize"]).value_or(0),
+                   .allow_delete = IsTrue(metadata["annotations"][kAllowDeleteAnnotation]),
+                   .phase = Text(phase),
+                   .bound_pool = Text(bound_pool),
+                   .message = Text(message),
+                   .observed = observed.Int().value_or(0),
+                   .conditions = conditions.ToJson()};
 }
 
 std::string SubnetName(std::string_view pool, const Cidr& block) {

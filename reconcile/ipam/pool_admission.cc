@@ -330,10 +330,11 @@ kube::Status InUse(const kube::Resource& resource, const Identity& id, std::stri
 kube::Result<PoolProposal> PoolProposal::From(kube::JsonView object) {
   auto pool = Pool::From(object);
   if (!pool) return std::unexpected(std::move(pool.error()));
-  return PoolProposal{
-      .pool = std::move(*pool),
-      .parent_label = std::string(object["metadata"]["labels"][kParentLabel].StringOr("")),
-      .parent_ref = std::string(object["spec"]["parentRef"].StringOr(""))};
+  kube::Result<PoolProposal> proposal(std::in_place, std::move(*pool));
+  if (proposal->pool.parent.empty()) return proposal;
+  proposal->parent_label = object["metadata"]["labels"][kParentLabel].StringOr("");
+  proposal->parent_ref = object["spec"]["parentRef"].StringOr("");
+  return proposal;
 }
 
 Verdict JudgePool(const PoolProposal& now, const PoolProposal* before, const Knowledge& known) {

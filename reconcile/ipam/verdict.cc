@@ -28,6 +28,8 @@ std::optional<Cidr> CheckCidr(Verdict& verdict, const std::string& field, std::s
     verdict.Invalid(field, text, parsed.error());
     return std::nullopt;
   }
+  // An IPv4 block is written in one way only.
+  if (parsed->family() == Family::kIpv4 && parsed->IsCanonical()) return *parsed;
   const std::string canonical = parsed->Canonical().ToString();
   if (!parsed->IsCanonical()) {
     verdict.Invalid(field, text,

@@ -46,20 +46,22 @@ std::pair<std::string_view, std::string_view> SplitKey(std::string_view key) {
 }
 
 Identity Identity::From(kube::JsonView object, std::string_view our_finalizer) {
-  const kube::JsonView metadata = object["metadata"];
-  Identity id{.ns = Text(metadata["namespace"]),
-              .name = Text(metadata["name"]),
-              .uid = Text(metadata["uid"]),
-              .version = Text(metadata["resourceVersion"]),
-              .generation = metadata["generation"].Int().value_or(0),
-              .created = UnixSeconds(metadata["creationTimestamp"].StringOr("")),
+  const auto [ns, name, uid, version, generation, created, deleting, finalizers] =
+      object["metadata"].Members("namespace", "name", "uid", "resourceVersion", "generation",
+                                 "creationTimestamp", "deletionTimestamp", "finalizers");
+  Identity id{.ns = Text(ns),
+              .name = Text(name),
+              .uid = Text(uid),
+              .version = Text(version),
+              .generation = generation.Int().value_or(0),
+              .created = UnixSeconds(created.StringOr("")),
               .deleting = 0,
               .finalizer = false,
               .other_finalizers = {}};
-  if (const auto since = metadata["deletionTimestamp"].String()) {
+  if (const auto since = deleting.String()) {
     id.deleting = std::max<std::int64_t>(UnixSeconds(*since), 1);
   }
-  metadata["finalizers"].ForEachItem([&](kube::JsonView finalizer) {
+  finalizers.ForEachItem([&](kube::JsonView finalizer) {
     if (finalizer.StringOr("") == our_finalizer) {
       id.finalizer = true;
     } else {
