@@ -203,18 +203,35 @@ IpamStories::Steps IpamStories::Shrink() const {
           Settled("subnetclaims/next@")};
 }
 
-// A Subnet of another pool names a claim, and its very block, while the claim's own is made.
+// A Subnet of another namespace, in a pool of the same name and range, looks like the claim's own
+// while that is made; then the claim goes.
 IpamStories::Steps IpamStories::TwinSubnet() const {
-  const auto twin = [this, path = PathOf("subnetclaims/twin@"),
-                     spec = Numbered(R"("poolRef":"other@","cidr":"10.7.@.0/28",)"
-                                     R"("clusterID":"twin","claimRef":{"name":"twin@","uid":)")] {
+  const auto elsewhere = [this](const std::string& kind, const std::string& object) {
+    const int code = world_
+                         .Ask({.method = kube::Method::kPost,
+                               .path = IpamPicture::Collection("other", PluralOf(kind)),
+                               .body = Format(R"({{"apiVersion":"plexaubnet.io/v1alpha1",)"
+                                              R"("kind":"{}",{}}})",
+                                              kind, object)})
+                         .code;
+    return code == 201 || code == 409;
+  };
+  const auto pool = [elsewhere, object = Numbered(Format(
+                                    R"("metadata":{{"name":"site@"}},"spec":{{{}}})", kSite))] {
+    return elsewhere("SubnetPool", object);
+  };
+  const auto twin = [this, elsewhere, path = PathOf("subnetclaims/twin@"),
+                     object = Numbered(R"("metadata":{"name":"twin@",)"
+                                       R"("labels":{"plexaubnet.io/ipam":"true"}},)"
+                                       R"("spec":{"poolRef":"site@","cidr":"10.7.@.0/28",)"
+                                       R"("clusterID":"twin","claimRef":{"name":"twin@","uid":)")] {
     const auto claim = world_.Ask({.path = path});
     if (claim.code != 200) return true;
-    return Create("Subnet", "twin", Format(R"({}"{}"}})", spec, UidOf(claim.body)),
-                  R"(,"labels":{"plexaubnet.io/ipam":"true"})")();
+    return elsewhere("Subnet", Format(R"({}"{}"}}}})", object, UidOf(claim.body)));
   };
-  return {Create("SubnetPool", "other@", kSite), Create("SubnetPool", "site@", kSite),
-          Create("SubnetClaim", "twin@", Exact("site@", "twin", "10.7.@.0/28")), twin};
+  return {Create("SubnetPool", "site@", kSite), pool,
+          Create("SubnetClaim", "twin@", Exact("site@", "twin", "10.7.@.0/28")), twin,
+          Delete("subnetclaims/twin@")};
 }
 
 // Pools and claims of users name a pool claim as their owner, one on a block that a claim has; the
