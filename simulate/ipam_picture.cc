@@ -316,6 +316,15 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
     const bool ends = pool_of != pools_.end() && Deleting(pool_of->second);
     if (phase != "Bound" && phase != "Error" && !ends)
       return Format("{} is {}", NameOf(claim), phase);
+    if (ReasonOf(claim) == "InvalidRequest") {
+      const auto block = std::ranges::find_if(claims_, [&](const Json& one) {
+        return OwnerOf(one) == UidOf(claim) && NameOf(one) == ipam::ChildClaimName(MakerOf(one)) &&
+               Text(Part(one, "status"), "phase") == "Bound";
+      });
+      if (block != claims_.end()) {
+        return Format("{} cannot be served, and {} is Bound", NameOf(claim), NameOf(*block));
+      }
+    }
     if (phase != "Bound") continue;
     if (!pools_.contains(bound)) return NameOf(claim) + " is Bound to no pool";
     const Json& pool = pools_.at(bound);

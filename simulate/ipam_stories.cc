@@ -330,12 +330,26 @@ IpamStories::Steps IpamStories::TakeBlockClaimsName() const {
           let_go};
 }
 
+// A parent that has nothing to give becomes so small that no part of it has the size of a pool
+// claim that waits.
+IpamStories::Steps IpamStories::ShrinkParent() const {
+  return {Create("SubnetPool", "site@",
+                 R"("cidr":"10.7.@.0/24","excludedRanges":["10.7.@.0/24"],"defaultBlockSize":29)"),
+          Create("SubnetPoolClaim", "small@", R"("parentPoolRef":"site@","desiredBlockSize":26)"),
+          Settled("subnetpoolclaims/small@"),
+          Merge("subnetpools/site@", R"({"spec":{"cidr":"10.7.@.0/26","excludedRanges":[]}})"),
+          Create("SubnetClaim", "next@", Sized("site@", "next", 28))};
+}
+
 // A cluster comes back while its block rests for a month.
 IpamStories::Steps IpamStories::RestAndReturn() const {
   return {
       Create("SubnetPool", "idle@", R"("cidr":"10.7.@.0/28","reuseGracePeriodSeconds":2592000)"),
-      Create("SubnetClaim", "once@", Sized("idle@", "idle", 29)), Settled("subnetclaims/once@"),
-      Delete("subnetclaims/once@"), Create("SubnetClaim", "twice@", Sized("idle@", "idle", 29))};
+      Create("SubnetClaim", "once@", Sized("idle@", "idle", 29)),
+      Settled("subnetclaims/once@"),
+      Delete("subnetclaims/once@"),
+      Merge("subnets/idle@-10-7-@-0-29/status", R"({"status":{"phase":"Failed"}})"),
+      Create("SubnetClaim", "twice@", Sized("idle@", "idle", 29))};
 }
 
 void IpamStories::Begin() {
@@ -359,6 +373,7 @@ void IpamStories::BeginLater(std::uint64_t seed) {
   const std::uint64_t which = seed / 10;
   ++number_;
   if (seed % 10 == 5) Start((this->*kFives[which % kFives.size()])());
+  if (seed % 10 == 7) Start(ShrinkParent());
   if (seed % 10 == 9) Start((this->*kNines[which % kNines.size()])());
 }
 

@@ -45,6 +45,7 @@ class IpamStories {
   Steps MoveKept() const;
   Steps TakeBlockClaimsName() const;
   Steps RestAndReturn() const;
+  Steps ShrinkParent() const;
 
   // In all texts "@" stands for the number of the story.
   std::string Numbered(std::string text) const;

@@ -105,6 +105,14 @@ TEST_F(ClaimAdmission, Flaw4WhatIsNotFreeIsWaitedFor) {
   }
 }
 
+TEST_F(ClaimAdmission, ABlockThatIsExcludedIsWarnedOf) {
+  AddPool({"e", Range("192.0.2.0/24") + R"(,"excludedRanges":["192.0.2.16/28"])"});
+  const Verdict verdict =
+      Create({"claim", R"("poolRef":"e","clusterID":"b","requestedCIDR":"192.0.2.16/28")"});
+  EXPECT_THAT(Faults(verdict), IsEmpty());
+  EXPECT_THAT(verdict.warnings, ElementsAre(HasSubstr("192.0.2.16/28 is excluded in pool e")));
+}
+
 TEST_F(ClaimAdmission, ANewClaimIsNotWarnedOfReservations) {
   AddPool({"tiny", Range("192.0.2.0/24")});
   ASSERT_TRUE(space_.Reserve("ns/tiny", {.claim = "claim", .cluster = "b", .size = 24, .owner = 7},

@@ -11,7 +11,6 @@ namespace berth::ipam {
 namespace {
 
 constexpr std::size_t kMostNamed = 3;
-constexpr std::size_t kDeepest = 64;  // of a tree of pools; more is taken for a circle
 constexpr const char* kCidrField = "spec.cidr";
 constexpr const char* kCidrWanted = "the pool's CIDR, as in 10.0.0.0/16";
 
@@ -102,7 +101,7 @@ void CheckPreAllocations(Verdict& verdict, const Pool& pool, const std::optional
 // The keys from this parent up, as far as they are known; a circle is walked once.
 std::vector<std::string> Ancestors(const Space& space, std::string_view key, std::string parent) {
   std::vector<std::string> keys;
-  while (!parent.empty() && keys.size() < kDeepest) {
+  while (!parent.empty() && keys.size() <= Space::kMostGenerations) {
     std::string above = KeyBeside(key, parent);
     if (std::ranges::contains(keys, above)) break;
     const Space::PoolState* state = space.Find(above);
@@ -180,6 +179,10 @@ void CheckParent(Verdict& verdict, const PoolProposal& proposal, const std::opti
   if (std::ranges::contains(Ancestors(*known.space, key, pool.parent), key))
     return verdict.Invalid(ParentField(proposal), pool.parent,
                            Format("a circle: the pool \"{}\" is below this one", pool.parent));
+  if (Ancestors(*known.space, key, pool.parent).size() > Space::kMostGenerations)
+    return verdict.Invalid(
+        ParentField(proposal), pool.parent,
+        Format("more than {} pools would be above this one", Space::kMostGenerations));
   if (range) CheckInsideParent(verdict, pool, *range, *parent, *known.space);
 }
 
@@ -192,6 +195,7 @@ bool IsRelated(const Space& space, const Pool& pool, const Space::PoolState& oth
 void CheckOtherPools(Verdict& verdict, const Pool& pool, const Cidr& range, const Space& space) {
   const std::string key = pool.id.Key();
   const auto above = Ancestors(space, key, pool.parent);
+  if (above.size() > Space::kMostGenerations) return;  // told of its parent
   std::size_t named = 0;
   for (const Space::PoolState* other : space.Overlapping(pool.id.ns, range)) {
     if (other->key == key || IsRelated(space, pool, *other, above)) continue;

@@ -239,6 +239,19 @@ TEST_F(PoolAdmission, ACircleIsRefused) {
               ElementsAre(HasSubstr("a circle: the pool \"c\" is below this one")));
 }
 
+TEST_F(PoolAdmission, PoolsNestNoDeeperThanTheyAreLookedAt) {
+  AddPool({"d0", Range("fd00::/10")});
+  const auto nested = [](int depth) {
+    return Proposed{Format("d{}", depth), Range(Format("fd00::/{}", 10 + depth)),
+                    Format("d{}", depth - 1)};
+  };
+  for (int depth = 1; depth <= 63; ++depth) AddPool(nested(depth));
+  EXPECT_THAT(Faults(Create(nested(64))), IsEmpty());
+  AddPool(nested(64));
+  EXPECT_THAT(Faults(Create(nested(65))),
+              ElementsAre(HasSubstr("more than 64 pools would be above this one")));
+}
+
 TEST_F(PoolAdmission, LabelAndReferenceNameTheSameParent) {
   AddPool({"root", Range("10.0.0.0/8")});
   const std::string spec = Range("10.0.0.0/16") + R"(,"parentRef":"root")";

@@ -15,18 +15,24 @@ using namespace std::chrono_literals;
 constexpr auto kLookAgain = 10s;
 constexpr std::size_t kLongestLabel = 63;
 
+// The reason of the Ready condition; "" if there is none.
+std::string ReadyReason(const std::string& conditions) {
+  const Json all = conditions.empty() ? Json::Array() : Json::parse(conditions);
+  for (const Json& condition : all.array_range()) {
+    if (condition.get_value_or<std::string>("type", "") == "Ready") {
+      return condition.get_value_or<std::string>("reason", "");
+    }
+  }
+  return "";
+}
+
 // Why the block's claim is not bound, in the words of the pool claim.
 std::string ParentReason(const Claim& block) {
-  const Json conditions = block.conditions.empty() ? Json::Array() : Json::parse(block.conditions);
-  for (const Json& condition : conditions.array_range()) {
-    if (condition.get_value_or<std::string>("type", "") != "Ready") continue;
-    const auto reason = condition.get_value_or<std::string>("reason", "");
-    if (reason == "PoolExhausted") return "ParentExhausted";
-    if (reason == "PoolNotFound") return "ParentNotFound";
-    if (reason == "PoolNotReady") return "ParentNotReady";
-    return reason;
-  }
-  return "Pending";
+  const std::string reason = ReadyReason(block.conditions);
+  if (reason == "PoolExhausted") return "ParentExhausted";
+  if (reason == "PoolNotFound") return "ParentNotFound";
+  if (reason == "PoolNotReady") return "ParentNotReady";
+  return reason.empty() ? "Pending" : reason;
 }
 
 // Pools and SubnetClaims.
@@ -149,16 +155,25 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
         {.phase = "Error", .reason = "ParentNotFound", .message = std::move(message)});
   }
   if (parent && parent->rules && !bound && claim.block_size <= parent->rules->range.prefix()) {
-    std::string message = Format("a /{} is no part of pool {}, {}", claim.block_size, claim.parent,
-                                 parent->pool.cidr);
-    co_return co_await Tell(
-        std::move(claim),
-        {.phase = "Error", .reason = "InvalidRequest", .message = std::move(message)});
+    Report report{.phase = "Error", .reason = "InvalidRequest"};
+    report.message = Format("a /{} is no part of pool {}, {}", claim.block_size, claim.parent,
+                            parent->pool.cidr);
+    // The parent may have been larger once.
+    const Claim* block = ChildOf(claim) ? nullptr : BlockClaimOf(claim);
+    if (!block || !Serves(*block, claim)) {
+      co_return co_await Tell(std::move(claim), std::move(report));
+    }
+    Identity id = block->id;
+    co_return co_await DropBlockClaim(std::move(claim), std::move(id), std::move(report));
   }
   auto block = co_await BlockClaim(claim);
   if (!block) co_return co_await Refused(std::move(claim), block.error());
   if (!ChildOf(claim) && !Serves(*block, claim)) {
-    co_return co_await DropBlockClaim(std::move(claim), block->id);
+    Report report{.phase = "Pending", .reason = "Pending"};
+    report.message = Format(
+        "SubnetClaim {} does not ask for a /{} for pool {} any more; it is deleted and made again",
+        block->id.name, claim.block_size, ChildNameOf(claim));
+    co_return co_await DropBlockClaim(std::move(claim), block->id, std::move(report));
   }
   if (block->phase == "Error") {
     co_return co_await Tell(
@@ -220,16 +235,12 @@ bool PoolClaimReconciler::Serves(const Claim& block, const PoolClaim& claim) con
          (block.cluster == ChildNameOf(claim) || block.cluster == claim.id.uid);
 }
 
-// Has the SubnetClaim of a block that is of no use made again, unless a child stands on it that the
-// cache does not have yet.
-async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identity block) {
-  std::string message = Format(
-      "SubnetClaim {} does not ask for a /{} for pool {} any more; it is deleted and made again",
-      block.name, claim.block_size, ChildNameOf(claim));
+// Deletes the SubnetClaim of a block that is of no use, unless a child stands on it that the cache
+// does not have yet.
+async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identity block,
+                                                         Report report) {
   if (const auto left = OpenFor(claim); left > left.zero()) {
-    co_return co_await Tell(
-        std::move(claim), {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
-        left);
+    co_return co_await Tell(std::move(claim), std::move(report), left);
   }
   const auto child = co_await context_.api.Get(kPools, claim.id.ns, ChildNameOf(claim));
   if (child) co_return runtime::Requeue{kLookAgain};
@@ -238,9 +249,7 @@ async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identi
       kClaims, block.ns, block.name,
       {.uid = block.uid, .resource_version = block.version, .call = {}});
   if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
-  co_return co_await Tell(std::move(claim),
-                          {.phase = "Pending", .reason = "Pending", .message = std::move(message)},
-                          kLookAgain);
+  co_return co_await Tell(std::move(claim), std::move(report), kLookAgain);
 }
 
 // How long a create for the claim that was not answered may yet be carried out.
@@ -527,7 +536,7 @@ async::Task<Outcome> PoolClaimReconciler::Tell(PoolClaim claim, Report report,
       WithReady(claim.conditions, report, claim.id.generation, context_.executor.WallNow());
   const std::string message = report.ready ? "" : report.message;
   const std::string bound = report.ready ? ChildNameOf(claim) : claim.bound_pool;
-  const bool news = claim.phase != report.phase;
+  const bool news = claim.phase != report.phase || ReadyReason(claim.conditions) != report.reason;
   if (!conditions && !news && claim.message == message && claim.bound_pool == bound &&
       claim.observed == claim.id.generation) {
     co_return runtime::Requeue{again};

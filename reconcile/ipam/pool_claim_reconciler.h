@@ -40,7 +40,7 @@ class PoolClaimReconciler {
   async::Task<Step> AdoptChild(PoolClaim claim);
   async::Task<Step> Adopt(const kube::Resource* resource, PoolClaim claim, Identity id,
                           std::string object);
-  async::Task<Outcome> DropBlockClaim(PoolClaim claim, Identity block);
+  async::Task<Outcome> DropBlockClaim(PoolClaim claim, Identity block, Report report);
   async::Task<Outcome> End(PoolClaim claim);
   async::Task<kube::Result<bool>> ChildrenGone(PoolClaim claim);
   async::Task<kube::Result<bool>> BlocksGone(PoolClaim claim);

@@ -130,6 +130,8 @@ class Space {
     const PoolState* pool;
   };
   std::vector<Stray> Strays(std::string_view ns, const Cidr& block) const;
+  // The pools above one that are looked at: a pool that has more gives nothing out.
+  static constexpr int kMostGenerations = 64;
   // Whether one pool is above another. O(depth log P).
   bool IsAncestor(const std::string& ancestor, const std::string& key) const;
   // Whether a hold of the parent keeps a range from becoming the child's: any that is not for this
@@ -273,6 +275,7 @@ class Space {
   void ReleaseHomeless(const std::string& pool, const Cidr& block);
 
   // Problems (space_judging.cc).
+  bool IsTooDeep(const PoolState& state) const;
   std::optional<PoolProblem> ProblemOf(const PoolState& state) const;
   std::optional<PoolProblem> ParentProblem(const PoolState& state, const Cidr& range) const;
   bool Judge(PoolState& state);

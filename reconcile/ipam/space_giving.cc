@@ -82,9 +82,13 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
             state.resting, [&](const auto& resting) { return resting.second == held; });
         return rests ? "rests after its release" : "is in use";
       };
+      // Of several blocks inside none is named: each that goes would change the message.
+      const bool whole = other && other->block.Contains(*exact);
       return {"RequestedCIDRTaken", Format("{} is not free in pool {}: {} {}", block, name,
-                                           other ? other->block.ToString() : "a part of it",
-                                           other ? is(other->block) : "is in use")};
+                                           whole ? other->block.ToString() : "a part of it",
+                                           whole                                  ? is(other->block)
+                                           : exact && OnlyReserved(state, *exact) ? "is reserved"
+                                                                                  : "is in use")};
     }
   }
 }
@@ -214,6 +218,10 @@ std::expected<void, Denial> Space::Check(const std::string& pool, const Wish& wi
     if (state->space->Free(size) == 0) refusal = Refusal::kExhausted;
   } else if (!state->rules->range.Contains(*exact)) {
     refusal = Refusal::kOutside;
+  } else if (!kept && std::ranges::any_of(state->rules->excluded, [&](const Cidr& excluded) {
+               return excluded.Overlaps(*exact);
+             })) {
+    refusal = Refusal::kExcluded;
   } else if (state->space->Overlapping(*exact)) {
     refusal = Refusal::kHeld;
   }

@@ -7,7 +7,6 @@
 namespace berth::ipam {
 namespace {
 
-constexpr int kMostGenerations = 64;
 constexpr char kPoolOverlap[] = "PoolOverlap";
 
 bool HasBlocks(const Space::PoolState& state) {
@@ -29,7 +28,7 @@ std::string_view HolderOf(const Hold& hold) {
 // out parts of it.
 const Space::PoolState* UnplacedAbove(const Space& space, const Space::PoolState& state) {
   const Space::PoolState* at = &state;
-  for (int i = 0; at && at->placed && i < kMostGenerations; ++i) {
+  for (int i = 0; at && at->placed && i < Space::kMostGenerations; ++i) {
     at = at->pool.parent.empty() ? nullptr : space.Find(KeyBeside(state.key, at->pool.parent));
   }
   return at;
@@ -48,6 +47,15 @@ bool Space::IsAncestor(const std::string& ancestor, const std::string& key) cons
   return false;
 }
 
+bool Space::IsTooDeep(const PoolState& state) const {
+  const PoolState* at = &state;
+  int above = 0;
+  while (at && !at->pool.parent.empty() && ++above <= kMostGenerations) {
+    at = Find(KeyBeside(state.key, at->pool.parent));
+  }
+  return above > kMostGenerations;
+}
+
 std::vector<const Space::PoolState*> Space::Overlapping(std::string_view ns,
                                                         const Cidr& block) const {
   std::vector<const PoolState*> pools;
@@ -64,6 +72,9 @@ std::optional<PoolProblem> Space::ParentProblem(const PoolState& state, const Ci
   if (!parent) return PoolProblem{"ParentNotFound", Format("there is no SubnetPool {}", name)};
   if (IsAncestor(state.key, state.key)) {
     return PoolProblem{"InvalidSpec", "the pool is its own ancestor"};
+  }
+  if (IsTooDeep(state)) {
+    return PoolProblem{"InvalidSpec", Format("more than {} pools are above it", kMostGenerations)};
   }
   if (!parent->rules || !parent->rules->range.Contains(range)) {
     return PoolProblem{"OutsideParent", Format("{} is not inside its parent {}, {}",
@@ -182,6 +193,7 @@ void Space::Relate(PoolState& state) {
     FindRival(*pool);
     Reconsider(*pool);
     RecheckAround(*pool, pool->indexed);
+    Changed(pool->key, *pool);  // its path is another one
   }
 }
 

@@ -80,7 +80,9 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   if (hold && hold->use == Use::kSubnet) {
     if (hold->owner != owner) return false;
     UnbindSubnet(subnet);
-    Bind(state.key, subnet.cluster, {owner, claim, block, Fingerprint(subnet.claim_name)});
+    Bind(state.key, subnet.cluster,
+         {owner, claim, block, Fingerprint(subnet.claim_name),
+          state.resting.contains(subnet.id.Key())});
     return true;
   }
   const bool claimed = hold && hold->use == Use::kReserved && claim != 0 && hold->owner == claim;

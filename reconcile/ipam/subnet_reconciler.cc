@@ -144,7 +144,12 @@ async::Duration SubnetReconciler::RestOf(const Subnet& subnet) {
 async::Task<Outcome> SubnetReconciler::End(Subnet subnet) {
   if (IsGivenBack(context_.caches, subnet)) context_.space.Rest(subnet);
   if (!subnet.id.finalizer) co_return runtime::Requeue{};
-  if (const auto left = RestOf(subnet); left > left.zero()) co_return runtime::Requeue{left};
+  if (const auto left = RestOf(subnet); left > left.zero()) {
+    if (const auto told = co_await Report(std::move(subnet)); !told) {
+      co_return std::unexpected(told.error());
+    }
+    co_return runtime::Requeue{left};
+  }
   Json patch = PatchOf(subnet.id);
   patch["metadata"]["finalizers"] = FinalizersOf(subnet.id, "");
   const auto removed = co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name,

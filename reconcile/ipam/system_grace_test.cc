@@ -115,6 +115,15 @@ TEST_F(GraceTest, ASmallerClaimDoesNotEndTheRestOfALargeBlock) {
   EXPECT_EQ(Reason("subnetclaims", "c"), "PoolExhausted");
 }
 
+TEST_F(GraceTest, ARestingBlockIsKnownAsSuchWhateverUsersWriteIntoItsStatus) {
+  Pool("p", "10.0.0.0/24", kMonth);
+  Released("c", "p", 26);
+  Merge("subnets", "p-10-0-0-0-26/status", R"({"status":{"phase":"Failed"}})");
+  Claim("again", "p", 26, "c");
+  EXPECT_EQ(Allocated("again"), "10.0.0.64/26");
+  EXPECT_EQ(Status("subnets", "p-10-0-0-0-26")["phase"], "Allocated");
+}
+
 TEST_F(GraceTest, ARestingBlockIsNotForOtherClusters) {
   Pool("p", "10.0.0.0/26", kMonth);
   Released("c", "p", 26);

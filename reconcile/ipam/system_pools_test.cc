@@ -191,6 +191,39 @@ TEST_F(SystemTest, ABlockInOneOfTwoOverlappingPoolsStopsBoth) {
   EXPECT_EQ(Allocated("a"), "10.0.0.0/25");
 }
 
+TEST_F(SystemTest, APoolClaimThatCannotBeServedHoldsNothingOfItsParent) {
+  Pool("par", "10.0.0.0/16", R"(,"excludedRanges":["10.0.0.0/16"])");
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"par","desiredBlockSize":20)");
+  executor_.Advance(5s);
+  ASSERT_EQ(Reason("subnetpoolclaims", "pc"), "ParentExhausted");
+  Merge("subnetpools", "par", R"({"spec":{"cidr":"10.0.0.0/20","excludedRanges":[]}})");
+  executor_.Advance(1min);
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "InvalidRequest");
+  EXPECT_THAT(EventReasons(), testing::Contains("InvalidRequest"));
+  Claim("user", "par", 28);
+  EXPECT_EQ(Allocated("user"), "10.0.0.0/28");
+}
+
+TEST_F(SystemTest, PoolsNestNoDeeperThanTheyAreLookedAt) {
+  Pool("d0", "fd00::/10");
+  for (int i = 1; i <= 66; ++i) {
+    Pool(Format("d{}", i), Format("fd00::/{}", 10 + i), Format(R"(,"parentRef":"d{}")", i - 1));
+  }
+  executor_.Advance(5s);
+  EXPECT_EQ(Reason("subnetpools", "d64"), "Ready");
+  EXPECT_EQ(Reason("subnetpools", "d65"), "InvalidSpec");
+}
+
+TEST_F(SystemTest, APoolsFiguresAreNewsWhenItsPathChanges) {
+  Pool("a", "10.0.0.0/8");
+  Pool("b", "10.0.0.0/16", R"(,"parentRef":"a")");
+  Pool("c", "10.0.0.0/24", R"(,"parentRef":"b")");
+  Merge("subnetpools", "a", R"({"spec":{"parentRef":"z"}})");
+  system_->TakeDirty();
+  Merge("subnetpools", "a", R"({"spec":{"parentRef":"y"}})");
+  EXPECT_THAT(system_->TakeDirty(), testing::IsSupersetOf({"default/b", "default/c"}));
+}
+
 TEST_F(SystemTest, APreAllocationThatIsMovedWakesItsClaim) {
   Pool("p", "10.0.0.0/25", R"(,"preAllocations":{"a":"10.0.0.0/25"})");
   Claim("b", "p", 25);

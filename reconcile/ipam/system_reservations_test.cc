@@ -100,6 +100,18 @@ TEST_F(ReservationTest, AClaimThatWaitsIsNotWrittenWhenOtherBlocksComeAndGo) {
   EXPECT_EQ(Get("subnetclaims", "whole")["metadata"]["resourceVersion"], before);
 }
 
+TEST_F(ReservationTest, AClaimThatWaitsForALargeBlockIsNotWrittenWhenPartsOfItComeAndGo) {
+  Pool("p", "10.0.0.0/24", R"(,"defaultBlockSize":29)");
+  for (const char* name : {"a", "b", "c"}) Claim(name, "p", 29);
+  Create("SubnetClaim", "large", R"("poolRef":"p","clusterID":"l","requestedCIDR":"10.0.0.0/25")");
+  ASSERT_EQ(Reason("subnetclaims", "large"), "RequestedCIDRTaken");
+  const std::string before = Get("subnetclaims", "large").to_string();
+  Delete("subnetclaims", "a");
+  Delete("subnetclaims", "b");
+  executor_.Advance(5s);
+  EXPECT_EQ(Get("subnetclaims", "large").to_string(), before);
+}
+
 TEST_F(ReservationTest, ABlockThatIsKeptForAClaimDoesNotYieldToOthers) {
   Pool("p", "10.0.0.0/24", R"(,"preAllocations":{"mine":"10.0.0.0/24"})");
   const auto stamp = Reserve("mine", "p", 24);
