@@ -11,9 +11,10 @@ constexpr std::size_t kMaxRequestId = 64;
 }  // namespace
 
 drogon::HttpResponsePtr Respond(int code, std::string body, std::string_view content_type) {
-  auto response = drogon::HttpResponse::newHttpResponse();
-  response->setStatusCode(static_cast<drogon::HttpStatusCode>(code));
-  response->setContentTypeString(content_type);
+  auto response = drogon::HttpResponse::newHttpResponse(static_cast<drogon::HttpStatusCode>(code),
+                                                        drogon::CT_CUSTOM);
+  // Drogon need not know it among its own types.
+  response->setContentTypeCodeAndCustomString(drogon::CT_CUSTOM, content_type);
   response->setBody(std::move(body));
   return response;
 }

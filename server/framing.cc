@@ -18,41 +18,42 @@ bool EqualsIgnoreCase(std::string_view a, std::string_view lower) {
                                                 [](char x, char y) { return Lower(x) == y; });
 }
 
-constexpr std::array<bool, 256> MakeTokenTable() {
-  std::array<bool, 256> table{};
-  for (char c = 'a'; c <= 'z'; ++c) table[static_cast<unsigned char>(c)] = true;
-  for (char c = 'A'; c <= 'Z'; ++c) table[static_cast<unsigned char>(c)] = true;
-  for (char c = '0'; c <= '9'; ++c) table[static_cast<unsigned char>(c)] = true;
-  for (char c : std::string_view("!#$%&'*+-.^_`|~")) table[static_cast<unsigned char>(c)] = true;
-  return table;
+template <typename Predicate>
+constexpr std::array<bool, 256> BytesThat(Predicate holds) {
+  std::array<bool, 256> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = holds(static_cast<unsigned char>(i));
+  return bytes;
 }
 
-constexpr std::array<bool, 256> kToken = MakeTokenTable();
+constexpr std::array<bool, 256> kTokenBytes = BytesThat([](unsigned char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("!#$%&'*+-.^_`|~").contains(static_cast<char>(c));
+});
 
-bool IsToken(std::string_view text) {
-  return !text.empty() &&
-         std::ranges::all_of(text, [](char c) { return kToken[static_cast<unsigned char>(c)]; });
+// Any byte but control characters, of which only the tab is allowed.
+constexpr std::array<bool, 256> kValueBytes =
+    BytesThat([](unsigned char c) { return c == '\t' || (c >= 0x20 && c != 0x7f); });
+
+bool AllAmong(const std::array<bool, 256>& bytes, std::string_view text) {
+  return std::ranges::all_of(text, [&](char c) { return bytes[static_cast<unsigned char>(c)]; });
 }
+
+bool IsToken(std::string_view text) { return !text.empty() && AllAmong(kTokenBytes, text); }
+bool IsHeaderValue(std::string_view text) { return AllAmong(kValueBytes, text); }
 
 bool IsVisible(char c) { return c > 0x20 && c < 0x7f; }
 
-// Any byte but control characters, of which only the tab is allowed.
-bool IsHeaderValue(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte == '\t' || (byte >= 0x20 && byte != 0x7f);
-  });
-}
-
 std::string_view Trim(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
+// A letter differs from its other case in one bit, which is set here.
 std::uint64_t HashIgnoreCase(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (char c : text) hash = (hash ^ static_cast<unsigned char>(Lower(c))) * 0x100000001b3ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c | 0x20)) * 0x100000001b3ULL;
   return hash;
 }
 
