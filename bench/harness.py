@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import queue
+import re
 import resource
 import socket
 import subprocess
@@ -15,6 +16,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_TIMEOUT = 30
+# What the image sets: Berth is measured as it is deployed.
+IMAGE = dict(re.findall(r"^ENV (\w+)=(\S+)$", (ROOT / "Dockerfile").read_text(), re.M))
 TICKS = os.sysconf("SC_CLK_TCK")
 
 

@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import time
 
-from bench.harness import BenchError, Metric, Program, check_undisturbed, free_port, say
+from bench.harness import IMAGE, BenchError, Metric, Program, check_undisturbed, free_port, say
 from bench.restart.measure import GROUP, LEASES, Cluster
 
 TARGETS = ["berth", "bench_webhook_floor"]
@@ -114,7 +114,7 @@ def _berth(context, *options):
                "--requestheader-client-ca-file", certs.proxy_ca, "--state-dir", state, "--io-threads", 1,
                "--log-format", "json", "--shutdown-delay", "0s", *options]
     # The lease is of a namespace of its own: a demo leads by another.
-    with Program(command, context.server_cpu, context.work, {"POD_NAMESPACE": LEASES, "POD_NAME": "bench"}) as program:
+    with Program(command, context.server_cpu, context.work, {**IMAGE, "POD_NAMESPACE": LEASES, "POD_NAME": "bench"}) as program:
         yield program, program.log_line({"msg": "listening", "listener": "webhook"})["port"]
 
 
@@ -134,7 +134,7 @@ def _claimed_berth(context):
 @contextlib.contextmanager
 def _floor(context):
     command = [context.program("bench_webhook_floor"), context.certs.cert, context.certs.key, _uid(PoolReview().body())]
-    with Program(command, context.server_cpu, context.work) as program:
+    with Program(command, context.server_cpu, context.work, IMAGE) as program:
         yield program, program.receive()["port"]
 
 
