@@ -120,4 +120,11 @@ std::string ToUtf8(std::string_view text, std::size_t bytes) {
   return out;
 }
 
+std::string Excerpt(std::string_view value) {
+  constexpr std::size_t kMost = 256;
+  std::string shown = ToUtf8(value, kMost);
+  if (value.size() > kMost) shown += "...";
+  return shown;
+}
+
 }  // namespace berth::log

@@ -18,4 +18,7 @@ std::string_view Prefix(std::string_view text, std::size_t bytes);
 // becomes U+FFFD, and what is too much is cut off between characters.
 std::string ToUtf8(std::string_view text, std::size_t bytes);
 
+// A value that somebody else chose, as a message shows it: 256 bytes at most, then "...".
+std::string Excerpt(std::string_view value);
+
 }  // namespace berth::log

@@ -13,28 +13,20 @@
 namespace berth::apis {
 namespace {
 
-// A name that a client gave, as a message shows it: 256 bytes at most.
-std::string Shown(std::string_view word) {
-  constexpr std::size_t kMost = 256;
-  std::string shown = log::ToUtf8(word, kMost);
-  if (word.size() > kMost) shown += "...";
-  return shown;
-}
-
 kube::Status ForbiddenTo(const User& user, const Attributes& attributes,
                          const std::string& reason) {
-  const std::string resource = Shown(attributes.resource);
-  const std::string group = Shown(attributes.group);
-  std::string why = "User \"" + Shown(user.name) + "\" cannot " + attributes.verb + " ";
+  const std::string resource = log::Excerpt(attributes.resource);
+  const std::string group = log::Excerpt(attributes.group);
+  std::string why = "User \"" + log::Excerpt(user.name) + "\" cannot " + attributes.verb + " ";
   if (resource.empty()) {
-    why += "path \"" + Shown(attributes.path) + "\"";
+    why += "path \"" + log::Excerpt(attributes.path) + "\"";
   } else {
     why += "resource \"" + resource + "\" in API group \"" + group + "\"";
     why += attributes.ns.empty() ? " at the cluster scope"
-                                 : " in the namespace \"" + Shown(attributes.ns) + "\"";
+                                 : " in the namespace \"" + log::Excerpt(attributes.ns) + "\"";
   }
   if (!reason.empty()) why += ": " + reason;
-  return kube::Forbidden(group, resource, Shown(attributes.name), why);
+  return kube::Forbidden(group, resource, log::Excerpt(attributes.name), why);
 }
 
 void Complete(Object& object, const ResourceType& type, Action::Outcome& outcome) {

@@ -369,14 +369,6 @@ bool System::synced() const { return parts_->built; }
 bool System::leading() const { return static_cast<bool>(parts_->work); }
 const Space& System::space() const { return parts_->space; }
 
-const Claim* System::FindClaim(const std::string& key) const {
-  return parts_->caches.claims.Get(key);
-}
-
-const PoolClaim* System::FindPoolClaim(const std::string& key) const {
-  return parts_->caches.pool_claims.Get(key);
-}
-
 std::vector<const Subnet*> System::SubnetsOf(const std::string& pool, std::size_t most) const {
   std::vector<const Subnet*> subnets;
   const Space::PoolState* state = parts_->space.Find(pool);

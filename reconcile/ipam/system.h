@@ -39,8 +39,6 @@ class System {
   bool synced() const;
   bool leading() const;
   const Space& space() const;
-  const Claim* FindClaim(const std::string& key) const;
-  const PoolClaim* FindPoolClaim(const std::string& key) const;
   // The Subnets of a pool in the order of their addresses, at most `most`.
   std::vector<const Subnet*> SubnetsOf(const std::string& pool, std::size_t most) const;
 

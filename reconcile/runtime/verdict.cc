@@ -7,18 +7,6 @@
 #include "log/format.h"
 
 namespace berth::runtime {
-namespace {
-
-// A value as a message shows it: whoever sends megabytes knows what they are.
-std::string Shown(std::string_view value) {
-  constexpr std::size_t kMost = 256;
-  std::string shown = log::ToUtf8(value, kMost);
-  if (value.size() > kMost) shown += "...";
-  return shown;
-}
-
-}  // namespace
-
 void Verdict::Add(kube::StatusCause cause) {
   if (causes.size() < kMostCauses) {
     causes.push_back(std::move(cause));
@@ -32,7 +20,7 @@ void Verdict::Required(std::string field, std::string_view what) {
 }
 
 void Verdict::Invalid(std::string field, std::string_view value, std::string_view why) {
-  Add({"FieldValueInvalid", Format("Invalid value: \"{}\": {}", Shown(value), why),
+  Add({"FieldValueInvalid", Format("Invalid value: \"{}\": {}", log::Excerpt(value), why),
        std::move(field)});
 }
 
@@ -42,7 +30,7 @@ void Verdict::Invalid(std::string field, std::int64_t value, std::string_view wh
 
 void Verdict::NotSupported(std::string field, std::string_view value, std::string_view supported) {
   Add({"FieldValueNotSupported",
-       Format("Unsupported value: \"{}\": supported values: {}", Shown(value), supported),
+       Format("Unsupported value: \"{}\": supported values: {}", log::Excerpt(value), supported),
        std::move(field)});
 }
 
@@ -51,7 +39,7 @@ void Verdict::Forbidden(std::string field, std::string_view why) {
 }
 
 void Verdict::Duplicate(std::string field, std::string_view value, std::string_view of) {
-  Add({"FieldValueDuplicate", Format("Duplicate value: \"{}\": {}", Shown(value), of),
+  Add({"FieldValueDuplicate", Format("Duplicate value: \"{}\": {}", log::Excerpt(value), of),
        std::move(field)});
 }
 
@@ -67,7 +55,7 @@ void Verdict::TooMany(std::string field, std::size_t count, std::size_t most) {
 
 void Verdict::Immutable(std::string field, std::string_view before, std::string_view now) {
   if (before == now) return;
-  Invalid(std::move(field), now, Format("field is immutable; it is \"{}\"", Shown(before)));
+  Invalid(std::move(field), now, Format("field is immutable; it is \"{}\"", log::Excerpt(before)));
 }
 
 void Verdict::Immutable(std::string field, std::optional<int> before, std::optional<int> now) {
