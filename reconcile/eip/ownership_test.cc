@@ -190,6 +190,24 @@ TEST_F(EipOwnershipTest, ACopiedStatusOfAnObjectThatIsGoneDoesNotHideTheOwnAddre
   EXPECT_TRUE(IsThere(kept));
 }
 
+// Neither would release it: its owner because of the other one, that one because of the tag.
+TEST_F(EipOwnershipTest, AnAddressGoesWithItsOwnerThoughAnotherDeletedObjectHasItInItsStatus) {
+  const std::string imported = cloud_.vpc().CreateEip({.status = "InUse"});
+  Create("mail", Format(R"("releaseStrategy":"OnDelete","allocationID":"{}")", imported));
+  executor_.Advance(10s);
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string own = Status("web", "allocationID");
+  Delete("mail");
+  executor_.Advance(10s);
+  WriteStatus("mail", Get("web")["status"]);
+  Delete("web");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_FALSE(IsThere(own));
+  EXPECT_TRUE(IsThere(imported));
+}
+
 TEST_F(EipOwnershipTest, AnObjectWithoutStatusAndFinalizerIsNotTakenForNew) {
   Create("web", R"("bandwidth":"20")");
   executor_.Advance(30s);

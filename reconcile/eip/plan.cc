@@ -109,7 +109,7 @@ Step DecideRelease(const Object& object, const Sight& sight) {
                id, Describe(sight.here)));
   }
   // Its tag may name another object: it is not released before it is seen.
-  if (!sight.eip && !sight.verified) {
+  if (!sight.eip && (!sight.verified || !sight.taken_by.empty())) {
     if (sight.gone) return Finish{"AlreadyReleased", id + " was released before"};
     return Probe{};
   }
@@ -122,6 +122,11 @@ Step DecideRelease(const Object& object, const Sight& sight) {
                   Format("{} stays in the cloud: its tag {} names another object; {}: adopt "
                          "would have made it this one's",
                          eip.allocation_id, kOwnerTag, kOnForeignAnnotation)};
+  }
+  // An object that is deleted too has it in its status: the tag decides which of them releases it.
+  if (!sight.taken_by.empty() && OwnerOf(eip) != object.id.uid) {
+    return Finish{"Skipped",
+                  Format("{} stays in the cloud: the EIP {} has it", id, sight.taken_by)};
   }
   if (IsPassing(eip)) return Passing(eip, "Deleting");
   if (eip.service_managed) return Stuck(id + " is managed by another product of the cloud");
@@ -200,10 +205,6 @@ Step DecideEnd(const Object& object, const Sight& sight) {
     return Find{};
   }
   if (!sight.unclaimed && !object.Releases()) return Kept(object);
-  if (!sight.taken_by.empty()) {
-    return Finish{"Skipped",
-                  Format("{} stays in the cloud: the EIP {} has it", id, sight.taken_by)};
-  }
   if (!sight.wanted_by.empty()) {
     return Finish{"Skipped",
                   Format("{} stays in the cloud: the EIP {} names it too", id, sight.wanted_by)};

@@ -128,10 +128,14 @@ TEST(PlanTest, AnAddressOfAnotherIsNeverReleased) {
   EXPECT_EQ(
       As<step::Finish>(Decided(Deleted(), Seen({.tags = {{std::string(kOwnerTag), "u2"}}}))).reason,
       "Skipped");
-  Sight sight = Seen();
+  Sight sight = Seen({.tags = {{"a", "b"}}});
   sight.taken_by = "other";
   EXPECT_EQ(As<step::Finish>(Decided(Deleted(), sight)).reason, "Skipped");
+  sight = {.searched = true, .asked = true, .verified = true, .taken_by = "other"};
+  EXPECT_TRUE(Is<step::Probe>(Decided(Deleted(), sight))) << "its tag is not known";
   sight = Seen();
+  sight.taken_by = "another deleted one";
+  EXPECT_TRUE(Is<step::Release>(Decided(Deleted(), sight))) << "it has this object's tag";
   sight.wanted_by = "other";
   EXPECT_EQ(As<step::Finish>(Decided(Deleted(), sight)).reason, "Skipped");
 }
