@@ -245,6 +245,18 @@ TEST_F(EipOwnershipTest, AnIncompleteListDoesNotLeaveAnAddressBehind) {
   EXPECT_FALSE(IsThere(id));
 }
 
+TEST_F(EipOwnershipTest, IncompleteListsDoNotLeaveAnAddressBehindThatSpecNames) {
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  EmptyLists(4);
+  Strip("web", R"({"spec":{"description":"wiped"}})");
+  Delete("web");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_FALSE(IsThere(id));
+}
+
 TEST_F(EipOwnershipTest, AnOrdinaryCreationIsNotSearchedFor) {
   const auto before = Calls("DescribeEipAddresses");
   Create("web", "");

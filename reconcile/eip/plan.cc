@@ -183,6 +183,14 @@ Step DecideUnknownEnd(const Object& object, const Sight& sight) {
     if (doubtful) return DecideDoubt(object, sight);
     return Find{};
   }
+  // The address that spec names may be its own, and the search have had incomplete lists.
+  if (object.NamesAddress() && !sight.accounted) {
+    if (!sight.asked) return Look{};
+    if (sight.eip && OwnerOf(*sight.eip) == object.id.uid) {
+      return Import{sight.eip->address, Origin::kCreated};
+    }
+    if (!sight.eip && !sight.gone) return Probe{};
+  }
   return Finish{"Skipped", object.NamesAddress()
                                ? object.spec.allocation_id + " was not imported, and is left alone"
                                : "nothing was allocated"};

@@ -196,8 +196,16 @@ TEST(PlanTest, ADeletedObjectWithoutAStatusIsLookedForByItsTag) {
   object.allocation_id.clear();
   object.attempt = {};
   EXPECT_TRUE(Is<step::Find>(Decided(object, {})));
-  EXPECT_TRUE(Is<step::Finish>(Decided(object, {.searched = true})));
   EXPECT_TRUE(Is<step::Finish>(Decided(object, {.accounted = true})));
+  EXPECT_TRUE(Is<step::Look>(Decided(object, {.searched = true}))) << "at what spec names";
+  EXPECT_EQ(As<step::Import>(Decided(object, Seen())).origin, Origin::kCreated);
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, Seen({.tags = {{"a", "b"}}})))) << "not its own";
+  Sight sight{.searched = true, .asked = true};
+  EXPECT_TRUE(Is<step::Probe>(Decided(object, sight)));
+  sight.gone = true;
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, sight)));
+  object.spec.allocation_id.clear();
+  EXPECT_TRUE(Is<step::Finish>(Decided(object, {.searched = true})));
 }
 
 // Nobody was told of it, so nobody can want to keep it.

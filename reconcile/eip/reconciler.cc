@@ -233,7 +233,7 @@ async::Task<Reconciler::Next> Reconciler::AddFinalizer(Pass* pass) {
 // that of one which is gone.
 async::Task<Reconciler::Next> Reconciler::Probe(Pass* pass) {
   pass->doing = "Create";
-  const std::string id = pass->object.allocation_id;
+  const std::string id = pass->object.ClaimedId();
   const bool deleting = pass->object.id.deleting != 0;
   auto untagged = co_await VpcOf(*pass).UntagEips({id}, {std::string(kNoTag)});
   if (!untagged && untagged.error().error_class == ErrorClass::kNotFound) {
