@@ -45,6 +45,7 @@ std::string LineOf(const Kind& kind, const std::vector<admission::Webhooks::Rule
   for (const auto& rule : rules) {
     if (rule.group != resource.group || rule.resource != resource.plural) continue;
     std::vector<std::string> operations;
+    operations.reserve(rule.operations.size());
     for (const auto operation : rule.operations) operations.emplace_back(Name(operation));
     Json& webhook = entry[Name(rule.phase)];
     webhook["operations"] = operations;

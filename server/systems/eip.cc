@@ -21,10 +21,10 @@ class Eip : public System {
     admission::RegisterEip(webhooks, desk_);
   }
   void Start(const Host& host) override {
-    system_.emplace(
+    system_ = std::make_unique<eip::System>(
         host.executor, host.transport, host.leadership, *host.aliyun,
         eip::System::Options{.resync = options_.eip_resync, .registry = &host.registry});
-    desk_.Open(&*system_);
+    desk_.Open(system_.get());
   }
   std::vector<const runtime::Controller*> controllers() const override {
     return system_->controllers();
@@ -37,7 +37,7 @@ class Eip : public System {
  private:
   const AliyunOptions options_;
   eip::Desk desk_;
-  std::optional<eip::System> system_;  // of the control thread
+  std::unique_ptr<eip::System> system_;  // of the control thread
 };
 
 std::string_view Eip::demo_commands() const {

@@ -29,10 +29,11 @@ class Ipam : public System {
     api.Add(recalculation_);
   }
   void Start(const Host& host) override {
-    system_.emplace(host.executor, host.transport, host.leadership,
-                    ipam::System::Options{.stamp_key = host.derive_key("berth allocation stamps"),
-                                          .registry = &host.registry});
-    desk_.Open(&*system_);
+    system_ = std::make_unique<ipam::System>(
+        host.executor, host.transport, host.leadership,
+        ipam::System::Options{.stamp_key = host.derive_key("berth allocation stamps"),
+                              .registry = &host.registry});
+    desk_.Open(system_.get());
   }
   void Publish() override {
     for (const std::string& pool : system_->TakeDirty())
@@ -50,7 +51,7 @@ class Ipam : public System {
   ipam::Desk desk_;
   apis::LiveCollection usages_{apis::PoolUsageType()};
   apis::PoolRecalculation recalculation_{desk_};
-  std::optional<ipam::System> system_;  // of the control thread
+  std::unique_ptr<ipam::System> system_;  // of the control thread
 };
 
 std::string_view Ipam::demo_commands() const {
