@@ -123,6 +123,28 @@ written() {
 }
 times() { written | grep -cxF "$1" || :; }
 
+# Every object with its version, and the writes that the API server has noted.
+state() {
+  kubectl get "$(IFS=,; printf '%s' "${kinds[*]}")" -A -o json | jq -c '.items[].metadata | [.namespace, .name, .resourceVersion]'
+  jq -nr --arg ns "$NS" '[inputs | select(.stage == "ResponseComplete" and .objectRef.namespace == $ns)] | length' "$E2E_DIR/logs/audit.log"
+}
+
+@test "preflight tells what would behave otherwise, and writes nothing" {
+  state >"$BATS_TEST_TMPDIR/before"
+  run --separate-stderr "${BERTH_BIN:-$root/build/release/server/berth}" preflight
+  [ "$status" = 1 ] || fail "$status: $output $stderr"
+  diff <(cut -d: -f1 <<<"$output" | sort) <(printf '%s\n' "Subnet $NS/ghost" "SubnetClaim $NS/nowhere" "SubnetClaim $NS/shop-again" "SubnetClaim $NS/taken" "SubnetPoolClaim $NS/huge")
+  expect "SubnetClaim $NS/shop-again: is in Error (ClusterIDConflict) and loses 10.0.0.0/24, which no Subnet of its own has: cluster shop holds 10.0.0.0/24"
+  expect "SubnetClaim $NS/taken: is in Error (RequestedCIDRTaken)" "SubnetClaim $NS/nowhere: is in Error (PoolNotFound)" "Subnet $NS/ghost: becomes Pending"
+  state | diff "$BATS_TEST_TMPDIR/before" -
+}
+
+@test "preflight says why it cannot look" {
+  run "${BERTH_BIN:-$root/build/release/server/berth}" preflight --kubeconfig "$BATS_TEST_TMPDIR/none"
+  [ "$status" = 2 ]
+  expect "cannot look: " "$BATS_TEST_TMPDIR/none"
+}
+
 @test "the chart takes CRDs over that were applied with kubectl" {
   run helm install berth "$root/charts/berth" -n berth-system --create-namespace --dry-run=server
   [ "$status" != 0 ]

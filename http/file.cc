@@ -30,9 +30,13 @@ Result<std::string> ReadFile(const std::filesystem::path& file) {
 std::string ReadSecretFile(const std::filesystem::path& file) {
   const auto text = ReadFile(file);
   if (!text || text->size() > kMaxSecretFile) return {};
-  const std::size_t begin = text->find_first_not_of(" \r\n\t");
+  return Trimmed(*text);
+}
+
+std::string Trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \r\n\t");
   if (begin == std::string::npos) return {};
-  return text->substr(begin, text->find_last_not_of(" \r\n\t") - begin + 1);
+  return text.substr(begin, text.find_last_not_of(" \r\n\t") - begin + 1);
 }
 
 bool IsSecret(const std::string& text) {

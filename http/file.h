@@ -20,6 +20,9 @@ Result<std::string> ReadFile(const std::filesystem::path& file);
 // kMaxSecretFile.
 std::string ReadSecretFile(const std::filesystem::path& file);
 
+// The text without the white space around it.
+std::string Trimmed(const std::string& text);
+
 // Whether the text can be a key or a token: not empty, and nothing in it that a header cannot
 // carry.
 bool IsSecret(const std::string& text);

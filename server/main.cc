@@ -3,6 +3,7 @@
 
 #include "server/manifest.h"
 #include "server/options.h"
+#include "server/preflight.h"
 #include "server/serve.h"
 #include "server/simulate_cloud.h"
 
@@ -22,6 +23,8 @@ int main(int argc, char** argv) {
       return berth::server::SimulateCloud(line->simulate_cloud);
     case CommandLine::Command::kManifest:
       return berth::server::PrintManifests(line->manifest);
+    case CommandLine::Command::kPreflight:
+      return berth::server::RunPreflight(line->preflight);
   }
   std::unreachable();
 }

@@ -308,6 +308,17 @@ void AddSimulateCloud(CLI::App& app, SimulateCloudOptions& options) {
   NameVariables(app);
 }
 
+void AddPreflight(CLI::App& app, PreflightOptions& options) {
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "How to reach the API server; by default as kubectl does, or in a pod its service "
+                 "account");
+  app.add_option("--values", options.values,
+                 "Values of the chart that Berth is or will be installed with, a YAML file; by "
+                 "default the chart's own");
+  app.add_option("--namespace", options.ns, "Namespace of the Helm release");
+  NameVariables(app);
+}
+
 // The file is read before the flags, so it must be found before they are parsed.
 std::optional<std::string> ConfigFile(int argc, char** argv) {
   constexpr std::string_view kFlag = "--config";
@@ -361,9 +372,10 @@ void CheckTogether(const Options& options) {
 bool RefusesCommand(const CLI::App& app, std::string_view word) {
   if (word.empty() || word.starts_with('-') || app.get_subcommand_no_throw(std::string(word)))
     return false;
-  std::cerr << "There is no command \"" << word
-            << "\"; the commands are serve, demo, simulate-cloud, manifest and version.\n"
-               "Run berth --help for more information.\n";
+  std::cerr
+      << "There is no command \"" << word
+      << "\"; the commands are serve, demo, simulate-cloud, manifest, preflight and version.\n"
+         "Run berth --help for more information.\n";
   return true;
 }
 
@@ -386,6 +398,10 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       "manifest", "Print the kinds, webhooks and live resources of each system, as YAML");
   manifest->add_option("--into", line.manifest.into,
                        "Directory: write a file for each system, as in charts/berth/files/systems");
+  CLI::App* preflight = app.add_subcommand(
+      "preflight",
+      "List objects of a cluster that would behave otherwise under Berth; reads only. Exit status: "
+      "0 nothing found, 1 something found, 2 could not look");
   app.add_subcommand("version", "Print the version");
   const std::string_view word = argc > 1 ? argv[1] : "";
   const bool serves = word == "serve";
@@ -400,6 +416,7 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
     AddServe(*serve, line.options);
     AddDemo(*demo, line.demo);
     AddSimulateCloud(*simulate_cloud, line.simulate_cloud);
+    AddPreflight(*preflight, line.preflight);
     app.parse(argc, argv);
     CommandLine unused;
     if (serves) {
@@ -419,6 +436,7 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   if (app.got_subcommand("demo")) line.command = CommandLine::Command::kDemo;
   if (app.got_subcommand("simulate-cloud")) line.command = CommandLine::Command::kSimulateCloud;
   if (app.got_subcommand(manifest)) line.command = CommandLine::Command::kManifest;
+  if (app.got_subcommand(preflight)) line.command = CommandLine::Command::kPreflight;
   if (app.got_subcommand("version")) line.command = CommandLine::Command::kVersion;
   return line;
 }

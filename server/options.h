@@ -89,18 +89,27 @@ struct ManifestOptions {
   std::filesystem::path into;  // empty: standard output
 };
 
+// What `berth preflight` can be told, by flag or by environment.
+struct PreflightOptions {
+  std::filesystem::path kubeconfig;  // empty: as kubectl finds it, or the pod's service account
+  std::filesystem::path values;      // of the chart; empty: its defaults
+  std::string ns = "berth-system";   // the release namespace
+};
+
 struct CommandLine {
   enum class Command {
     kServe,
     kDemo,
     kSimulateCloud,
     kManifest,
+    kPreflight,
     kVersion
   } command = Command::kServe;
   Options options;
   DemoOptions demo;
   SimulateCloudOptions simulate_cloud;
   ManifestOptions manifest;
+  PreflightOptions preflight;
 };
 
 // What the program should do; or, when it has nothing to do (--help) or the arguments are wrong,

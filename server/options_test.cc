@@ -172,6 +172,20 @@ TEST(Options, RefusalsSayWhatToGive) {
               HasSubstr("--shutdown-delay: 5s is longer than --grace-period, 1s"));
 }
 
+TEST(Options, APreflightIsToldOfTheClusterAndTheChart) {
+  const auto usual = Parse({"preflight"});
+  ASSERT_TRUE(usual);
+  EXPECT_EQ(usual->command, CommandLine::Command::kPreflight);
+  EXPECT_EQ(usual->preflight.kubeconfig, "");
+  EXPECT_EQ(usual->preflight.ns, "berth-system");
+  const auto line =
+      Parse({"preflight", "--kubeconfig", "k", "--values", "v.yaml", "--namespace", "net"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->preflight.kubeconfig, "k");
+  EXPECT_EQ(line->preflight.values, "v.yaml");
+  EXPECT_EQ(line->preflight.ns, "net");
+}
+
 TEST(Options, HelpAndVersionAreWordsToo) {
   EXPECT_EQ(Parse({"--version"}).error(), 0);
   EXPECT_EQ(Parse({"help"}).error(), 0);

@@ -15,6 +15,7 @@
 #include "kube/transport.h"
 #include "reconcile/runtime/controller.h"
 #include "reconcile/runtime/leadership.h"
+#include "server/survey.h"
 
 namespace berth::server {
 
@@ -47,6 +48,12 @@ class System {
   virtual bool enabled() const { return true; }
   // The part of the demo's greeting that shows the system: commands, two spaces before each.
   virtual std::string_view demo_commands() const { return ""; }
+
+  // Objects in the cluster that would behave otherwise than their users may expect; an error when
+  // it cannot be read. Needs neither Register nor Start.
+  virtual async::Task<kube::Result<Findings>> Preflight(const Survey& /*survey*/) {
+    co_return Findings();
+  }
 
   // Before serving, once. The system outlives both.
   virtual void Register(admission::Webhooks& webhooks, apis::ApiServer& api) = 0;

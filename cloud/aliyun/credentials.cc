@@ -21,12 +21,12 @@ std::filesystem::path Settled(const std::filesystem::path& folder) {
 }
 
 // What the library throws may quote the text, so nothing of it is told.
-Credential ReadYaml(const std::filesystem::path& file) {
+Credential ReadYaml(const std::string& text) {
   try {
-    const YAML::Node yaml = YAML::Load(ReadSecretFile(file));
+    const YAML::Node yaml = YAML::Load(text);
     if (!yaml.IsMap()) return {};
-    const auto text = [&yaml](const char* key) { return yaml[key].as<std::string>(""); };
-    return {text("accessKeyID"), text("accessKeySecret"), text("securityToken")};
+    const auto value = [&yaml](const char* key) { return yaml[key].as<std::string>(""); };
+    return {value("accessKeyID"), value("accessKeySecret"), value("securityToken")};
   } catch (const YAML::Exception&) {
     return {};
   }
@@ -34,11 +34,7 @@ Credential ReadYaml(const std::filesystem::path& file) {
 
 std::optional<Credential> ReadFolder(const std::filesystem::path& folder) {
   const auto now = Settled(folder);
-  Credential credential{ReadSecretFile(now / "accessKeyID"),
-                        ReadSecretFile(now / "accessKeySecret"),
-                        ReadSecretFile(now / "securityToken")};
-  if (credential.key_id.empty()) credential = ReadYaml(now / "ctrl-secret.yaml");
-  return IsUsable(credential) ? std::optional(std::move(credential)) : std::nullopt;
+  return ReadCredential([&now](const char* file) { return ReadSecretFile(now / file); });
 }
 
 }  // namespace
@@ -46,6 +42,12 @@ std::optional<Credential> ReadFolder(const std::filesystem::path& folder) {
 bool IsUsable(const Credential& credential) {
   const auto& [id, secret, token] = credential;
   return IsSecret(id) && IsSecret(secret) && (token.empty() || IsSecret(token));
+}
+
+std::optional<Credential> ReadCredential(const std::function<std::string(const char* file)>& read) {
+  Credential credential{read("accessKeyID"), read("accessKeySecret"), read("securityToken")};
+  if (credential.key_id.empty()) credential = ReadYaml(read("ctrl-secret.yaml"));
+  return IsUsable(credential) ? std::optional(std::move(credential)) : std::nullopt;
 }
 
 async::Task<Result<Credential>> FixedCredentials::Get() { co_return credential_; }

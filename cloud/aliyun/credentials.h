@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,11 @@ struct Credential {
 
 // Whether a call can be signed with it: an ID and a secret, and nothing that a header cannot carry.
 bool IsUsable(const Credential& credential);
+
+// The key in the files of a Secret: accessKeyID, accessKeySecret and perhaps securityToken; or, as
+// AlibabaCloud-EIP-Operator has it, ctrl-secret.yaml with these as its keys. `read` gives what is
+// in a file, "" for none. None when there is no usable key.
+std::optional<Credential> ReadCredential(const std::function<std::string(const char* file)>& read);
 
 // Where access keys come from. Of the control thread; outlives the tasks it gives.
 class Credentials {
@@ -49,10 +55,8 @@ class FixedCredentials : public Credentials {
   const Credential credential_;
 };
 
-// The key in a folder, as a Secret is mounted: the files accessKeyID, accessKeySecret and perhaps
-// securityToken; or, as the EIP operator before Berth had it, ctrl-secret.yaml with the first two
-// as its keys. Get looks there at most once in kFresh, or at once after a refusal. While there is
-// no key to read the last one stands.
+// The key in a folder, as a Secret is mounted: see ReadCredential. Get looks there at most once in
+// kFresh, or at once after a refusal. While there is no key to read the last one stands.
 class FolderCredentials : public Credentials {
  public:
   static constexpr async::Duration kFresh = std::chrono::seconds(5);

@@ -4,6 +4,7 @@
 
 #include "log/format.h"
 #include "log/log.h"
+#include "reconcile/eip/precedence.h"
 #include "reconcile/eip/refusal.h"
 
 namespace berth::eip {
@@ -263,14 +264,9 @@ runtime::Requeue Reconciler::Poll(Pass* pass) {
 std::string Reconciler::TakenBy(const Object& object) const {
   const std::string& id = object.ClaimedId();
   if (id.empty()) return "";
-  // Who has it in its status has it; else who is older.
-  const auto rank = [](const Object& one) {
-    return std::tuple(one.allocation_id.empty(), one.origin != Origin::kCreated, one.id.created,
-                      one.id.uid);
-  };
   const Object* first = &object;
   parts_.objects.ForEachIn(parts_.by_address, id, [&](const std::string&, const Object& other) {
-    if (other.id.uid != object.id.uid && rank(other) < rank(*first)) first = &other;
+    if (other.id.uid != object.id.uid && GoesBefore(other, *first)) first = &other;
   });
   return first == &object ? "" : first->id.Key();
 }

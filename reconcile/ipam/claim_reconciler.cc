@@ -7,6 +7,7 @@
 #include "kube/object.h"
 #include "log/format.h"
 #include "reconcile/ipam/stamp.h"
+#include "reconcile/ipam/wish.h"
 
 namespace berth::ipam {
 namespace {
@@ -29,24 +30,6 @@ std::string_view EventReason(const std::string& reason) {
     return "AllocationConflict";
   }
   return reason;
-}
-
-// The block that the claim's status names.
-std::optional<Cidr> ToldBlock(const Claim& claim) {
-  const auto block = Cidr::Parse(claim.allocated);
-  return block && block->IsCanonical() ? std::optional(*block) : std::nullopt;
-}
-
-// False for a block that the claim got before its spec was changed.
-bool MatchesSpec(const Claim& claim, const Cidr& block) {
-  if (claim.block_size && *claim.block_size != block.prefix()) return false;
-  return claim.requested.empty() || Cidr::Parse(claim.requested) == block;
-}
-
-// The block that the claim was told of and still asks for: it gets this one again, or none.
-std::optional<Cidr> PromisedBlock(const Claim& claim) {
-  const auto told = ToldBlock(claim);
-  return told && MatchesSpec(claim, *told) ? told : std::nullopt;
 }
 
 }  // namespace
@@ -162,46 +145,11 @@ async::Task<Outcome> ClaimReconciler::End(Claim claim) {
   co_return runtime::Requeue{};
 }
 
-std::expected<Wish, Denial> ClaimReconciler::WishOf(const Claim& claim, Owner owner) const {
-  Wish wish{.claim = claim.id.name,
-            .cluster = claim.cluster,
-            .size = claim.block_size,
-            .exact = std::nullopt,
-            .owner = owner,
-            .pool_claim = claim.owner_uid};
-  if (claim.block_size && !claim.requested.empty()) {
-    return std::unexpected(
-        Denial{"InvalidRequest", "spec.blockSize and spec.requestedCIDR exclude each other"});
-  }
-  if (!claim.requested.empty()) {
-    const auto requested = Cidr::Parse(claim.requested);
-    if (!requested || !requested->IsCanonical()) {
-      return std::unexpected(
-          Denial{"InvalidRequest", Format("spec.requestedCIDR {}: {}", claim.requested,
-                                          requested ? "host bits are set" : requested.error())});
-    }
-    wish.exact = *requested;
-  }
-  if (const auto promised = PromisedBlock(claim)) {
-    wish.exact = promised;
-    wish.promised = true;
-  }
-  return wish;
-}
-
 std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner owner) {
   const auto wish = WishOf(claim, owner);
   if (!wish) return std::unexpected(wish.error());
   const std::string pool = claim.PoolKey();
-  if (PromisedBlock(claim)) {
-    auto again = context_.space.Assign(pool, *wish);
-    if (!again && (again.error().reason == "RequestedCIDRTaken" ||
-                   again.error().reason == "InvalidRequest")) {
-      again.error() = {"AllocationLost",
-                       Format("its Subnet was deleted, and {}", again.error().message)};
-    }
-    return again;
-  }
+  if (wish->promised) return AssignTo(context_.space, claim, *wish);
   const auto stamp =
       ReadStamp(claim.stamp, context_.stamp_key, claim.id.ns, claim.id.name, claim.pool);
   const bool fits = stamp && (!wish->exact || *wish->exact == stamp->block) &&

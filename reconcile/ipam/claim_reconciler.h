@@ -62,7 +62,6 @@ class ClaimReconciler {
   async::Task<kube::Result<bool>> Exists(Claim claim);
   async::Task<kube::Result<Given>> BlockOf(Claim claim, Owner owner);
   async::Task<kube::Result<Given>> Allocate(Claim claim, Owner owner);
-  std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) const;
   std::expected<Cidr, Denial> Choose(const Claim& claim, Owner owner);
   bool HasChanged(const Claim& claim, Owner owner);
   bool TakesBack(const Claim& claim, Owner owner);

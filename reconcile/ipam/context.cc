@@ -1,5 +1,7 @@
 #include "reconcile/ipam/context.h"
 
+#include "reconcile/ipam/given_back.h"
+
 namespace berth::ipam {
 namespace {
 
@@ -107,9 +109,7 @@ const Subnet* Caches::SubnetAt(const std::string& pool, const Cidr& block, Owner
 }
 
 bool IsGivenBack(const Caches& caches, const Subnet& subnet) {
-  if (subnet.id.deleting == 0) return false;
-  const Claim* claim = caches.claims.Get(KeyBeside(subnet.id.Key(), subnet.claim_name));
-  return !claim || claim->id.uid != subnet.claim_uid || claim->id.deleting != 0;
+  return IsGivenBack(subnet, caches.claims.Get(KeyBeside(subnet.id.Key(), subnet.claim_name)));
 }
 
 std::optional<Json> WithReady(const std::string& conditions, const Report& report,

@@ -5,6 +5,7 @@
 #include "handlers/apis/poolrecalculations.h"
 #include "handlers/apis/poolusages.h"
 #include "reconcile/ipam/desk.h"
+#include "reconcile/ipam/preflight.h"
 #include "reconcile/ipam/system.h"
 
 namespace berth::server {
@@ -22,6 +23,7 @@ class Ipam : public System {
             {ipam::kPoolClaims, false}};
   }
   std::string_view demo_commands() const override;
+  async::Task<kube::Result<Findings>> Preflight(const Survey& survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
     admission::RegisterIpam(webhooks, desk_);
@@ -65,6 +67,12 @@ std::string_view Ipam::demo_commands() const {
   kubectl patch subnetpool office --type=merge -p '{"spec":{"cidr":"10.20.0.0/24"}}'   # refused: blocks are in use
   kubectl explain subnetpools.spec
 )";
+}
+
+async::Task<kube::Result<Findings>> Ipam::Preflight(const Survey& survey) {
+  const auto inventory = co_await ipam::ReadInventory(survey.api);
+  if (!inventory) co_return std::unexpected(inventory.error());
+  co_return ipam::Foresee(survey.executor, *inventory, survey.UncheckedNamespaces());
 }
 
 }  // namespace

@@ -1,0 +1,122 @@
+#include "server/preflight.h"
+
+#include <cstdlib>
+#include <future>
+#include <iostream>
+
+#include "async/event_loop.h"
+#include "http/file.h"
+#include "kube/client.h"
+#include "kube/client_transport.h"
+#include "kube/yaml.h"
+#include "log/format.h"
+#include "log/log.h"
+
+namespace berth::server {
+namespace {
+
+// Passes reads on. A preflight that tries to write is a bug, and ends the process.
+class ReadOnlyTransport : public kube::Transport {
+ public:
+  explicit ReadOnlyTransport(kube::Transport& transport) : transport_(transport) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    if (request.method != kube::Method::kGet) std::abort();
+    return transport_.Send(std::move(request), std::move(done));
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    return transport_.Watch(std::move(request), std::move(stream));
+  }
+
+ private:
+  kube::Transport& transport_;
+};
+
+// As kubectl finds it; empty for the pod's service account.
+std::filesystem::path KubeconfigOf(const PreflightOptions& options) {
+  if (!options.kubeconfig.empty()) return options.kubeconfig;
+  if (const char* given = std::getenv("KUBECONFIG"); given && *given != '\0') return given;
+  const char* home = std::getenv("HOME");
+  const auto usual = std::filesystem::path(home ? home : "/") / ".kube/config";
+  std::error_code error;
+  return std::filesystem::exists(usual, error) ? usual : std::filesystem::path();
+}
+
+kube::Result<Json> ReadValues(const std::filesystem::path& file) {
+  if (file.empty()) return Json::Object();
+  const auto text = ReadFile(file);
+  if (!text) return std::unexpected(text.error());
+  auto values = kube::YamlToJson(*text);
+  if (!values) {
+    return kube::Terminal(Format("{}: {}", file.string(), values.error().message));
+  }
+  return values;
+}
+
+kube::Result<PreflightReport> LookAtCluster(const PreflightOptions& options) {
+  const auto values = ReadValues(options.values);
+  if (!values) return std::unexpected(values.error());
+  const auto kubeconfig = KubeconfigOf(options);
+  auto config = kubeconfig.empty() ? kube::InClusterConfig() : kube::LoadKubeconfig(kubeconfig);
+  if (!config && kubeconfig.empty())
+    return kube::Terminal("no API server is known: give --kubeconfig");
+  if (!config) return std::unexpected(config.error());
+  kube::Client client(std::move(*config), {.qps = 0});
+  async::EventLoop loop("preflight");
+  const Systems systems = MakeSystems(loop, {});
+  std::unique_ptr<kube::ClientTransport> transport;
+  async::Running running;
+  PreflightReport report;
+  std::promise<void> done;
+  const auto look = [&]() -> async::Task<void> {
+    report = co_await AskSystems(systems, loop, *transport, *values, options.ns);
+  };
+  loop.Run([&] {
+    transport = std::make_unique<kube::ClientTransport>(client, loop);
+    running = async::Start(look(), [&done] { done.set_value(); });
+  });
+  done.get_future().wait();
+  loop.Run([&] {
+    running = {};
+    transport.reset();
+  });
+  client.Shutdown();
+  return report;
+}
+
+}  // namespace
+
+async::Task<PreflightReport> AskSystems(const Systems& systems, async::Executor& executor,
+                                        kube::Transport& transport, Json values, std::string ns) {
+  ReadOnlyTransport reads(transport);
+  const Survey survey{executor, kube::Api(reads), std::move(values), std::move(ns)};
+  PreflightReport report;
+  for (const auto& system : systems) {
+    auto found = co_await system->Preflight(survey);
+    if (found) {
+      report.findings.append_range(std::move(*found));
+    } else {
+      report.errors.push_back(Format("{}: {}", system->name(), found.error().message));
+    }
+  }
+  co_return report;
+}
+
+int RunPreflight(const PreflightOptions& options) {
+  log::SetFormat("text");
+  log::SetLevel("error");
+  const auto report = LookAtCluster(options);
+  if (!report) {
+    std::cerr << "cannot look: " << report.error().message << "\n";
+    return 2;
+  }
+  for (const auto& [object, what, advice] : report->findings)
+    std::cout << object << ": " << what << "; " << advice << "\n";
+  for (const std::string& error : report->errors) std::cerr << "cannot look: " << error << "\n";
+  if (!report->errors.empty()) return 2;
+  const std::size_t count = report->findings.size();
+  std::cerr << (count == 0 ? "nothing found" : Format("{} found", count)) << "\n";
+  return count == 0 ? 0 : 1;
+}
+
+}  // namespace berth::server
