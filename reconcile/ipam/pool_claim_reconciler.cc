@@ -242,9 +242,13 @@ async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identi
   if (const auto left = OpenFor(claim); left > left.zero()) {
     co_return co_await Tell(std::move(claim), std::move(report), left);
   }
-  const auto child = co_await context_.api.Get(kPools, claim.id.ns, ChildNameOf(claim));
-  if (child) co_return runtime::Requeue{kLookAgain};
-  if (!IsGone(child.error())) co_return std::unexpected(child.error());
+  const auto read = co_await context_.api.Get(kPools, claim.id.ns, ChildNameOf(claim));
+  if (!read && !IsGone(read.error())) co_return std::unexpected(read.error());
+  const auto child = read ? kube::Decode<Pool>(*read) : Pool();
+  if (!child) co_return std::unexpected(child.error());
+  if (IsOwned(*child, claim) || HasLostOwner(*child, claim)) {
+    co_return runtime::Requeue{kLookAgain};
+  }
   const auto deleted = co_await context_.api.Delete(
       kClaims, block.ns, block.name,
       {.uid = block.uid, .resource_version = block.version, .call = {}});

@@ -117,6 +117,20 @@ TEST_F(OwnersTest, ABlocksClaimThatUsersHaveEditedIsMadeAgain) {
   EXPECT_EQ(Get("subnetpools", BoundPool("pc"))["spec"]["cidr"], "10.0.0.0/20");
 }
 
+TEST_F(OwnersTest, ABlocksClaimIsDeletedAlthoughSomebodysPoolHasTheChildsName) {
+  Pool("p", "10.0.0.0/16", R"(,"excludedRanges":["10.0.0.0/16"])");
+  PoolClaim("pc", "p", 20);
+  Identity id;
+  id.name = "pc";
+  id.uid = Uid("subnetpoolclaims", "pc");
+  executor_.Advance(5s);
+  Pool(ChildPoolName(id), "10.9.0.0/24");
+  Merge("subnetpools", "p", R"({"spec":{"cidr":"10.0.0.0/20","excludedRanges":[]}})");
+  executor_.Advance(1min);
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "InvalidRequest");
+  EXPECT_EQ(Send(kube::Method::kGet, Path("subnetclaims", ChildClaimName(id))).code, 404);
+}
+
 TEST_F(OwnersTest, ABlocksClaimGetsItsOwnerBack) {
   Pool("p", "10.0.0.0/16");
   PoolClaim("pc", "p", 20);
