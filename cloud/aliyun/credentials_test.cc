@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "async/test_executor.h"
-#include "http/file.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/test_folder.h"
+#include "http/file.h"
 
 namespace berth::cloud::aliyun {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "cloud/aliyun/answer.h"
 #include "cloud/aliyun/request.h"
-#include "http/file.h"
 #include "cloud/aliyun/signature.h"
+#include "http/file.h"
 #include "log/format.h"
 #include "log/log.h"
 #include "log/timestamp.h"

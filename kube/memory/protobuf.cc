@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "kube/age.h"
 #include "http/base64.h"
+#include "kube/age.h"
 #include "kube/memory/protobuf_schema.h"
 #include "log/format.h"
 

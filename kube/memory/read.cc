@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "kube/list_options.h"
 #include "http/base64.h"
+#include "kube/list_options.h"
 #include "kube/memory/render.h"
 #include "kube/memory/selection.h"
 #include "kube/memory/watch.h"
