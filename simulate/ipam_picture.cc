@@ -511,7 +511,10 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet,
     if (IsBaseOf(other, made->pool) || IsBaseOf(*made, other.pool)) continue;
     // The base of the Subnet's own pool, which was grown since.
     const auto base = std::ranges::find(claims_, other.named_uid, UidOf);
-    if (other.cluster == made->pool && base != claims_.end() && !OwnerOf(*base).empty()) continue;
+    const auto grown = pools_.find(made->pool);
+    const bool own = other.cluster == made->pool ||
+                     (grown != pools_.end() && other.cluster == OwnerOf(grown->second));
+    if (own && base != claims_.end() && !OwnerOf(*base).empty()) continue;
     // The base of a pool that was removed a moment ago and will be made again, or that was grown.
     const auto pool = pools_.find(other.pool);
     if (made->cluster == other.pool ||

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <memory>
 #include <utility>
 
 #include "log/format.h"
@@ -312,15 +313,15 @@ IpamStories::Steps IpamStories::MoveKept() const {
 // A user's claim has the name that the SubnetClaim of a pool claim would get. Its finalizer makes a
 // deletion visible.
 IpamStories::Steps IpamStories::TakeBlockClaimsName() const {
-  const auto name = [this, path = PathOf("subnetpoolclaims/late@")] {
+  const auto name = std::make_shared<std::string>("late");
+  const auto take = [this, name, path = PathOf("subnetpoolclaims/late@"),
+                     spec = Sized(Numbered("site@"), "mine", 28)] {
     const auto claim = world_.Ask({.path = path});
-    return claim.code == 200 ? BlockClaimOf(claim.body) : "late";
-  };
-  const auto take = [this, name, spec = Sized(Numbered("site@"), "mine", 28)] {
-    return Create("SubnetClaim", name(), spec, R"(,"finalizers":["example.com/hold"])")();
+    if (claim.code == 200) *name = BlockClaimOf(claim.body);
+    return Create("SubnetClaim", *name, spec, R"(,"finalizers":["example.com/hold"])")();
   };
   const auto let_go = [this, name] {
-    return Merge("subnetclaims/" + name(), R"({"metadata":{"finalizers":null}})")();
+    return Merge("subnetclaims/" + *name, R"({"metadata":{"finalizers":null}})")();
   };
   return {Create("SubnetPoolClaim", "late@", R"("parentPoolRef":"site@","desiredBlockSize":27)"),
           Settled("subnetpoolclaims/late@"),

@@ -97,7 +97,8 @@ bool ClaimReconciler::BacksOff(const Claim& claim) const {
 // was a Subnet. It is given back, at once or when it is certain that no Subnet comes of it.
 bool ClaimReconciler::HasChanged(const Claim& claim, Owner owner) {
   const auto wish = WishOf(claim, owner);
-  if (!wish || context_.space.Fits(claim.PoolKey(), *wish)) return false;
+  if (!context_.space.AssignmentOf(owner)) return false;
+  if (wish && context_.space.Fits(claim.PoolKey(), *wish)) return false;
   const auto attempts = attempts_.find(claim.id.Key());
   if (attempts != attempts_.end() && attempts->second.contains(owner)) return true;
   context_.space.Abandon(owner);
@@ -186,6 +187,7 @@ void ClaimReconciler::TakeNow(const Claim& claim) {
 
 void ClaimReconciler::Left(const Claim& claim) {
   refusals_.Forget(claim.id.Key());
+  telling_.erase(claim.id.Key());
   const Owner owner = Fingerprint(claim.id.uid);
   const auto attempts = attempts_.find(claim.id.Key());
   if (attempts != attempts_.end() && attempts->second.contains(owner)) return;  // see Settle
@@ -245,10 +247,14 @@ std::string ClaimReconciler::BodyOf(const Claim& claim, const Cidr& block,
 
 async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Make(Claim claim, Owner owner,
                                                                         Cidr block) {
-  auto made = co_await MakeAs(claim, owner, block, SubnetName(claim.pool, block));
+  const std::string usual = SubnetName(claim.pool, block);
+  const std::string other = OtherSubnetName(claim.pool, block);
+  // A create of the other name that has no answer yet must not leave a second Subnet.
+  const bool other_open = OpenName(claim.id.Key(), owner) == other;
+  auto made = co_await MakeAs(claim, owner, block, other_open ? other : usual);
   if (!made && made.error().reason == kNameTaken &&
       made.error().error_class == kube::ErrorClass::kTerminal) {
-    made = co_await MakeAs(claim, owner, block, OtherSubnetName(claim.pool, block));
+    made = co_await MakeAs(claim, owner, block, other_open ? usual : other);
   }
   // Given back, so that others may try with it, unless the claim was told of it.
   if (!made && made.error().error_class == kube::ErrorClass::kTerminal &&
@@ -265,8 +271,8 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::MakeAs(Claim 
   // A try before this one may still be under way, whatever becomes of this one.
   const auto earlier = OpenUntil(key, owner);
   // Noted before it is sent: the coroutine may be destroyed while it waits.
-  attempts_[key].insert_or_assign(owner,
-                                  Attempt{claim.pool, block, context_.executor.Now() + kSettled});
+  attempts_[key].insert_or_assign(
+      owner, Attempt{claim.pool, block, context_.executor.Now() + kSettled, name});
   const auto sent = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block, name));
   if (!sent && sent.error().error_class == kube::ErrorClass::kAmbiguous) {
     co_return std::unexpected(sent.error());
@@ -302,6 +308,11 @@ std::optional<async::TimePoint> ClaimReconciler::OpenUntil(const std::string& ke
   if (found == attempts->second.end()) return std::nullopt;
   if (found->second.settled <= context_.executor.Now()) return std::nullopt;
   return found->second.settled;
+}
+
+// The Subnet's name in that create; "" for none.
+std::string ClaimReconciler::OpenName(const std::string& key, Owner owner) const {
+  return OpenUntil(key, owner) ? attempts_.at(key).at(owner).subnet : "";
 }
 
 // The last try has its answer: what is left open are those before it.
@@ -351,8 +362,12 @@ bool ClaimReconciler::IsTold(const Subnet& subnet) const {
       !pool->rules->range.Contains(*subnet.cidr)) {
     return false;
   }
-  const Claim* claim = context_.caches.claims.Get(KeyBeside(subnet.id.Key(), subnet.claim_name));
-  return claim && claim->id.uid == subnet.claim_uid && PromisedBlock(*claim) == subnet.cidr;
+  const std::string key = KeyBeside(subnet.id.Key(), subnet.claim_name);
+  const Claim* claim = context_.caches.latest_claims.Get(key);
+  if (!claim || claim->id.uid != subnet.claim_uid) return false;
+  const auto telling = telling_.find(key);
+  if (telling != telling_.end() && telling->second == subnet.cidr->ToString()) return true;
+  return PromisedBlock(*claim) == subnet.cidr;
 }
 
 void ClaimReconciler::Reclaim(const Claim& claim) {
@@ -448,9 +463,12 @@ async::Task<Step> ClaimReconciler::Write(Claim* claim, Report report, std::strin
   status["allocatedCIDR"] = allocated.empty() ? Json::null() : Json(allocated);
   status["message"] = message.empty() ? Json::null() : Json(message);
   if (conditions) status["conditions"] = std::move(*conditions);
+  const std::string key = claim->id.Key();
+  if (!allocated.empty()) telling_[key] = allocated;
   const auto written =
       co_await context_.api.Patch(kClaims, claim->id.ns, claim->id.name, kube::PatchType::kMerge,
                                   patch.to_string(), {.subresource = "status"});
+  if (written || written.error().error_class != kube::ErrorClass::kAmbiguous) telling_.erase(key);
   if (!written) co_return std::unexpected(written.error());
   auto now = kube::Decode<Claim>(*written);
   if (!now) co_return std::unexpected(now.error());

@@ -44,7 +44,7 @@ class ClaimReconciler {
   // Holds the block that a claim was told of, if its Subnet is gone: before any other claim's turn.
   void Reclaim(const Claim& claim);
   // Entries of all its tables, as of the other reconcilers: 0 when there are no objects.
-  std::size_t Remembered() const { return attempts_.size() + refusals_.size(); }
+  std::size_t Remembered() const { return attempts_.size() + refusals_.size() + telling_.size(); }
 
  private:
   // A Subnet that was asked for without an answer, once or several times.
@@ -52,6 +52,7 @@ class ClaimReconciler {
     std::string pool;
     Cidr block;
     async::TimePoint settled;  // the last of them
+    std::string subnet = {};   // the name of the Subnet that was asked for last
   };
   struct Given {
     Cidr block;
@@ -75,6 +76,7 @@ class ClaimReconciler {
   async::Task<Step> DropStamp(Claim claim);
   async::Task<Outcome> End(Claim claim);
   void Answered(const std::string& key, Owner owner, std::optional<async::TimePoint> earlier);
+  std::string OpenName(const std::string& key, Owner owner) const;
   std::optional<async::TimePoint> OpenUntil(const std::string& key, Owner owner) const;
   void Take(std::string_view body);
 
@@ -83,6 +85,7 @@ class ClaimReconciler {
   const EndRest end_rest_;
   std::map<std::string, std::map<Owner, Attempt>> attempts_;  // by the claim's key
   Refusals refusals_;
+  std::map<std::string, std::string> telling_;  // blocks in status writes without an answer, by key
 };
 
 }  // namespace berth::ipam

@@ -160,7 +160,7 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
                             parent->pool.cidr);
     // The parent may have been larger once.
     const Claim* block = ChildOf(claim) ? nullptr : BlockClaimOf(claim);
-    if (!block || !Serves(*block, claim)) {
+    if (!block || (block->id.name != ChildClaimName(claim.id) && !Serves(*block, claim))) {
       co_return co_await Tell(std::move(claim), std::move(report));
     }
     Identity id = block->id;
@@ -539,7 +539,7 @@ async::Task<Outcome> PoolClaimReconciler::Tell(PoolClaim claim, Report report,
   auto conditions =
       WithReady(claim.conditions, report, claim.id.generation, context_.executor.WallNow());
   const std::string message = report.ready ? "" : report.message;
-  const std::string bound = report.ready ? ChildNameOf(claim) : claim.bound_pool;
+  const std::string bound = report.ready || ChildOf(claim) ? ChildNameOf(claim) : claim.bound_pool;
   const bool news = claim.phase != report.phase || ReadyReason(claim.conditions) != report.reason;
   if (!conditions && !news && claim.message == message && claim.bound_pool == bound &&
       claim.observed == claim.id.generation) {

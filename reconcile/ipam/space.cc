@@ -171,8 +171,8 @@ void Space::Part(PoolState& state) {
   }
 }
 
-// Takes over the Subnets and children that waited for the pool. The blocks of the Subnets are for
-// the caller to release in other pools, once the pool holds them itself.
+// Takes over the Subnets and children that waited for the pool. The blocks of the Subnets, and
+// those under way, are for the caller to release in other pools, once the pool holds them itself.
 std::vector<Cidr> Space::Adopt(PoolState& state) {
   std::vector<Cidr> blocks;
   if (auto waiting = homeless_.extract(state.key)) {
@@ -180,6 +180,9 @@ std::vector<Cidr> Space::Adopt(PoolState& state) {
       AddUnplaced(state, subnet);
       if (subnet.cidr) blocks.push_back(*subnet.cidr);
     }
+  }
+  for (const auto& [owner, pending] : pending_) {
+    if (pending.pool == state.key) blocks.push_back(pending.block);
   }
   if (auto children = orphans_.extract(state.key)) state.children = std::move(children.mapped());
   return blocks;
@@ -275,6 +278,9 @@ void Space::RemovePool(const std::string& key) {
   if (const auto tokens = reserving_.extract(key)) {
     reservations_ -= tokens.mapped().size();
     for (const Owner token : tokens.mapped()) pending_.erase(token);
+  }
+  for (const auto& [owner, pending] : pending_) {
+    if (pending.pool == key) HoldLost(key, pending.block);
   }
   // Its Subnets are still there, and wait for a pool of the name. What a Subnet was stays known to
   // the caller's cache; here only those that held no block are.
@@ -420,7 +426,7 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
     const auto waiting = homeless->second.find(key);
     if (waiting != homeless->second.end() && waiting->second.id.uid == subnet.id.uid) {
       homeless->second.erase(waiting);
-      if (subnet.cidr) ReleaseHomeless(pool, *subnet.cidr);
+      if (subnet.cidr && !may_return) ReleaseHomeless(pool, *subnet.cidr);
     }
     if (homeless->second.empty()) homeless_.erase(homeless);
   }
@@ -441,8 +447,9 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
     Bind(pool, subnet.cluster, {0, claim, *subnet.cidr, Fingerprint(subnet.claim_name)});
   };
   if (!state) {
-    if (may_return) keep();  // for a pool of the name that may come before it
-    return;
+    if (!may_return) return;
+    keep();  // for a pool of the name that may come before it
+    return HoldLost(pool, *subnet.cidr);
   }
   const auto hold = state->space->At(*subnet.cidr);
   if (!hold || hold->use != Use::kSubnet || hold->owner != owner) return;

@@ -57,7 +57,7 @@ struct Denial {
 // - Of pools that overlap otherwise one gives blocks out at most, and none if another has given out
 //   some.
 // - A block outside its pool's range, as after a shrink, is held in every pool that overlaps it. So
-//   is the block of a Subnet whose pool is gone.
+//   is the block of a Subnet whose pool is gone, or that is under way.
 // Blocks held for another pool have Use::kForeign there.
 //
 // n is the number of a pool's holds, P that of the pools of a namespace, L that of the prefix
@@ -272,6 +272,7 @@ class Space {
   void HoldForeign(PoolState& state, const Cidr& within);
   void HoldForeignAnew(PoolState& state);
   void HoldHomeless(const Subnet& subnet);
+  void HoldLost(const std::string& pool, const Cidr& block);
   void ReleaseHomeless(const std::string& pool, const Cidr& block);
 
   // Problems (space_judging.cc).

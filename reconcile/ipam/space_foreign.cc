@@ -1,4 +1,7 @@
 // Blocks of one pool that others hold, because they would give them out.
+#include <algorithm>
+#include <tuple>
+
 #include "reconcile/ipam/space.h"
 #include "reconcile/ipam/turn.h"
 
@@ -116,19 +119,36 @@ void Space::HoldForeignAnew(PoolState& state) {
   HoldForeign(state, state.space->rules().range);
 }
 
-// A pool that is gone has no range: all its blocks are outside of it.
 void Space::HoldHomeless(const Subnet& subnet) {
-  if (!subnet.cidr || TurnOf(subnet) > Turn::kMade) return;
-  PoolState& lost = lost_[subnet.PoolKey()];
-  lost.key = subnet.PoolKey() + " (gone)";  // not the key of a pool of the name that may come
-  lost.pool.id.ns = subnet.id.ns;
-  lost.pool.id.name = subnet.pool;
-  HoldAbroad(lost, {*subnet.cidr, Use::kSubnet, Fingerprint(subnet.id.uid)});
+  if (subnet.cidr && TurnOf(subnet) <= Turn::kMade) HoldLost(subnet.PoolKey(), *subnet.cidr);
 }
 
+// A pool that is gone has no range: all its blocks are outside of it.
+void Space::HoldLost(const std::string& pool, const Cidr& block) {
+  PoolState& lost = lost_[pool];
+  lost.key = pool + " (gone)";  // not the key of a pool of the name that may come
+  std::tie(lost.pool.id.ns, lost.pool.id.name) = SplitKey(pool);
+  HoldAbroad(lost, {block, Use::kSubnet, 0});
+}
+
+// Unless a Subnet of a pool that is gone has the block, or it is under way.
 void Space::ReleaseHomeless(const std::string& pool, const Cidr& block) {
   const auto lost = lost_.find(pool);
   if (lost == lost_.end()) return;
+  if (!Find(pool)) {
+    const auto homeless = homeless_.find(pool);
+    if (homeless != homeless_.end() &&
+        std::ranges::any_of(homeless->second, [&](const auto& entry) {
+          return entry.second.cidr == block && TurnOf(entry.second) <= Turn::kMade;
+        })) {
+      return;
+    }
+    if (std::ranges::any_of(pending_, [&](const auto& entry) {
+          return entry.second.pool == pool && entry.second.block == block;
+        })) {
+      return;
+    }
+  }
   WithdrawAll(lost->second, block);
   if (lost->second.abroad > 0) return;
   if (Around(lost->second).empty()) neighbourhoods_.erase(lost->second.pool.id.ns);

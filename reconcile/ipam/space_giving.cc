@@ -83,7 +83,7 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
         return rests ? "rests after its release" : "is in use";
       };
       // Of several blocks inside none is named: each that goes would change the message.
-      const bool whole = other && other->block.Contains(*exact);
+      const bool whole = exact && other && other->block.Contains(*exact);
       return {"RequestedCIDRTaken", Format("{} is not free in pool {}: {} {}", block, name,
                                            whole ? other->block.ToString() : "a part of it",
                                            whole                                  ? is(other->block)
@@ -265,7 +265,10 @@ bool Space::Fits(const std::string& pool, const Wish& wish) const {
   const auto assigned = pending_.find(wish.owner);
   if (assigned == pending_.end()) return true;
   const Pending& held = assigned->second;
-  if (held.pool != pool || held.cluster != wish.cluster) return false;
+  if (held.pool != pool) return false;
+  // Whatever its clusterID was; but a child pool is known by it.
+  if (wish.promised && wish.pool_claim.empty() && wish.exact == held.block) return true;
+  if (held.cluster != wish.cluster) return false;
   if (wish.exact) return held.block == *wish.exact;
   return !wish.size || held.block.prefix() == *wish.size;
 }
@@ -282,7 +285,7 @@ void Space::Abandon(Owner owner) {
   Forget(found);
   Unbind(pending.pool, pending.cluster, 0, owner);
   PoolState* state = Mutable(pending.pool);
-  if (!state) return;
+  if (!state) return ReleaseHomeless(pending.pool, pending.block);
   const auto hold = state->space->At(pending.block);
   if (!hold || hold->use != Use::kReserved || hold->owner != owner) return;
   state->space->Release(pending.block);

@@ -264,6 +264,10 @@ void System::Parts::LookAtSubnetOf(const Claim& claim) {
     if (work) work->subnets.Add(subnet->id.Key());
   }
   if (!work) return;
+  // One whose pool is gone is bound to nothing.
+  if (const auto told = Cidr::Parse(claim.allocated)) {
+    work->subnets.Add(KeyBeside(claim.id.Key(), SubnetName(claim.pool, *told)));
+  }
   caches.subnets.ForEachIn(caches.written_by_claim, claim.id.uid,
                            [&](const std::string& key, const Subnet&) { work->subnets.Add(key); });
 }

@@ -131,6 +131,16 @@ TEST_F(OwnersTest, ABlocksClaimIsDeletedAlthoughSomebodysPoolHasTheChildsName) {
   EXPECT_EQ(Send(kube::Method::kGet, Path("subnetclaims", ChildClaimName(id))).code, 404);
 }
 
+TEST_F(OwnersTest, ASubnetWhosePoolIsGoneGoesWithItsClaimThatLostIt) {
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 26);
+  Merge("subnets", "p-10-0-0-0-26", R"({"metadata":{"ownerReferences":null}})");
+  RemoveByForce("p");
+  Delete("subnetclaims", "c");
+  executor_.Advance(10s);
+  EXPECT_TRUE(List("subnets").empty());
+}
+
 TEST_F(OwnersTest, ABlocksClaimGetsItsOwnerBack) {
   Pool("p", "10.0.0.0/16");
   PoolClaim("pc", "p", 20);

@@ -74,6 +74,37 @@ TEST_F(RefusedCreateTest, AClaimThatChangesBeforeItHasASubnetGetsWhatItAsksForNo
   EXPECT_THAT(Allocated("smaller"), testing::EndsWith("/28"));
 }
 
+TEST_F(RefusedCreateTest, AClaimWhoseSpecIsNotValidAnyMoreHoldsNothing) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/24");
+  refusing.words = "try again later";
+  refusing.error_class = kube::ErrorClass::kRetry;
+  Claim("c", "p", 24);
+  Merge("subnetclaims", "c", R"({"spec":{"requestedCIDR":"10.0.0.0/24"}})");
+  refusing.words = "";
+  executor_.Advance(2min);
+  ASSERT_EQ(Reason("subnetclaims", "c"), "InvalidRequest");
+  Claim("other", "p", 24);
+  EXPECT_EQ(Phase("other"), "Bound");
+}
+
+TEST_F(RefusedCreateTest, AClaimKeepsItsBlockWhenItsClusterIDChangesAndItsSubnetGoes) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 24);
+  Merge("subnetclaims", "c", R"({"spec":{"clusterID":"new"}})");
+  refusing.words = "try again later";
+  refusing.error_class = kube::ErrorClass::kRetry;
+  Delete("subnets", "p-10-0-0-0-24");
+  Claim("other", "p", 25);
+  refusing.words = "";
+  executor_.Advance(2min);
+  EXPECT_EQ(Phase("c"), "Bound");
+  EXPECT_EQ(Reason("subnetclaims", "other"), "PoolExhausted");
+}
+
 TEST_F(RefusedCreateTest, ARefusedSubnetIsTriedMoreAndMoreSeldom) {
   RefusingTransport refusing(executor_, transport_, "/subnets");
   BootThrough(refusing);
