@@ -256,9 +256,11 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Make(Claim cl
       made.error().error_class == kube::ErrorClass::kTerminal) {
     made = co_await MakeAs(claim, owner, block, other_open ? usual : other);
   }
-  // Given back, so that others may try with it, unless the claim was told of it.
+  // Given back, so that others may try with it, unless the claim was told of it and is still there.
+  const Claim* present = context_.caches.latest_claims.Get(claim.id.Key());
+  const bool gone = !present || present->id.uid != claim.id.uid;
   if (!made && made.error().error_class == kube::ErrorClass::kTerminal &&
-      PromisedBlock(claim) != block) {
+      (gone || PromisedBlock(claim) != block)) {
     context_.space.Abandon(owner);
   }
   co_return made;

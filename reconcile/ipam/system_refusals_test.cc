@@ -225,6 +225,25 @@ TEST_F(RefusedCreateTest, ABlockThatAClaimWasToldOfIsKeptWhileItsSubnetIsRefused
   EXPECT_EQ(Phase("c"), "Bound");
 }
 
+TEST_F(RefusedCreateTest, ABlockThatAClaimWasToldOfIsFreeWhenTheClaimGoesWhileItsSubnetIsRefused) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 24);
+  refusing.words = "the namespace is being terminated";
+  const auto remove = [this](const std::string& path) {
+    server_.Handle({.method = kube::Method::kDelete, .path = path}, [](const kube::Response&) {});
+  };
+  remove(Path("subnets", "p-10-0-0-0-24"));
+  executor_.Advance(500us);  // the create is under way
+  ASSERT_EQ(refusing.creates, 2);
+  remove(Path("subnetclaims", "c"));
+  executor_.Advance(10s);
+  Delete("subnetpools", "p");
+  executor_.Advance(10s);
+  EXPECT_TRUE(List("subnetpools").empty());
+}
+
 TEST_F(RefusedCreateTest, AClaimWhoseNamesAreAllTakenSaysSoAndWaits) {
   RefusingTransport counting(executor_, transport_, "/subnets");
   BootThrough(counting);
