@@ -53,6 +53,10 @@ kube::Result<Json> ReadValues(const std::filesystem::path& file) {
   return values;
 }
 
+async::Task<void> Keep(async::Task<PreflightReport> asked, PreflightReport* report) {
+  *report = co_await std::move(asked);
+}
+
 kube::Result<PreflightReport> LookAtCluster(const PreflightOptions& options) {
   const auto values = ReadValues(options.values);
   if (!values) return std::unexpected(values.error());
@@ -68,12 +72,11 @@ kube::Result<PreflightReport> LookAtCluster(const PreflightOptions& options) {
   async::Running running;
   PreflightReport report;
   std::promise<void> done;
-  const auto look = [&]() -> async::Task<void> {
-    report = co_await AskSystems(systems, loop, *transport, *values, options.ns);
-  };
   loop.Run([&] {
     transport = std::make_unique<kube::ClientTransport>(client, loop);
-    running = async::Start(look(), [&done] { done.set_value(); });
+    running = async::Start(
+        Keep(AskSystems(&systems, &loop, transport.get(), *values, options.ns), &report),
+        [&done] { done.set_value(); });
   });
   done.get_future().wait();
   loop.Run([&] {
@@ -86,13 +89,13 @@ kube::Result<PreflightReport> LookAtCluster(const PreflightOptions& options) {
 
 }  // namespace
 
-async::Task<PreflightReport> AskSystems(const Systems& systems, async::Executor& executor,
-                                        kube::Transport& transport, Json values, std::string ns) {
-  ReadOnlyTransport reads(transport);
-  const Survey survey{executor, kube::Api(reads), std::move(values), std::move(ns)};
+async::Task<PreflightReport> AskSystems(const Systems* systems, async::Executor* executor,
+                                        kube::Transport* transport, Json values, std::string ns) {
+  ReadOnlyTransport reads(*transport);
+  const Survey survey{*executor, kube::Api(reads), std::move(values), std::move(ns)};
   PreflightReport report;
-  for (const auto& system : systems) {
-    auto found = co_await system->Preflight(survey);
+  for (const auto& system : *systems) {
+    auto found = co_await system->Preflight(&survey);
     if (found) {
       report.findings.append_range(std::move(*found));
     } else {

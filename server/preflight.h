@@ -17,8 +17,8 @@ struct PreflightReport {
 
 // Asks every system what would behave otherwise under Berth. Only GET requests reach `transport`,
 // which outlives the task, as do the systems.
-async::Task<PreflightReport> AskSystems(const Systems& systems, async::Executor& executor,
-                                        kube::Transport& transport, Json values, std::string ns);
+async::Task<PreflightReport> AskSystems(const Systems* systems, async::Executor* executor,
+                                        kube::Transport* transport, Json values, std::string ns);
 
 // Prints a line for each finding. Returns the exit status: 0 for no finding, 1 for findings, 2 if
 // something could not be looked at.

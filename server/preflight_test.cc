@@ -87,7 +87,7 @@ class PreflightTest : public testing::Test {
   PreflightReport Look(Json values = {}) {
     PreflightReport report;
     const auto look = [&]() -> async::Task<void> {
-      report = co_await AskSystems(systems_, executor_, transport_, values, "berth-system");
+      report = co_await AskSystems(&systems_, &executor_, &transport_, values, "berth-system");
     };
     const auto running = async::Start(look());
     executor_.RunUntilIdle();
@@ -120,7 +120,7 @@ TEST_F(PreflightTest, FindsNothingInAClusterWithoutTheKinds) {
   kube::memory::LocalTransport transport(executor_, bare);
   PreflightReport report{.findings = {{}}, .errors = {}};
   const auto look = [&]() -> async::Task<void> {
-    report = co_await AskSystems(systems_, executor_, transport, {}, "berth-system");
+    report = co_await AskSystems(&systems_, &executor_, &transport, {}, "berth-system");
   };
   const auto running = async::Start(look());
   executor_.RunUntilIdle();
@@ -315,7 +315,7 @@ TEST_F(PreflightTest, TellsWhatItCannotRead) {
   Refusing refusing(executor_);
   PreflightReport report;
   const auto look = [&]() -> async::Task<void> {
-    report = co_await AskSystems(systems_, executor_, refusing, {}, "berth-system");
+    report = co_await AskSystems(&systems_, &executor_, &refusing, {}, "berth-system");
   };
   const auto running = async::Start(look());
   executor_.RunUntilIdle();

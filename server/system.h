@@ -51,7 +51,7 @@ class System {
 
   // Objects in the cluster that would behave otherwise than their users may expect; an error when
   // it cannot be read. Needs neither Register nor Start.
-  virtual async::Task<kube::Result<Findings>> Preflight(const Survey& /*survey*/) {
+  virtual async::Task<kube::Result<Findings>> Preflight(const Survey* /*survey*/) {
     co_return Findings();
   }
 

@@ -47,6 +47,7 @@ class Forecast {
       if (!pool.owner_uid.empty()) has_pool_.insert(pool.owner_uid);
     }
     std::vector<const Subnet*> subnets;
+    subnets.reserve(inventory.subnets.size());
     for (const SubnetProposal& proposal : inventory.subnets) subnets.push_back(&proposal.subnet);
     for (const Claim& claim : inventory.claims) {
       claims_.emplace(claim.id.Key(), &claim);

@@ -17,13 +17,13 @@ constexpr kube::Resource kDefinitions{"apiextensions.k8s.io", "v1", "customresou
 constexpr kube::Resource kSecrets{"", "v1", "secrets", "Secret"};
 
 // The scope of the CustomResourceDefinition cannot be changed once it is there.
-async::Task<kube::Result<Findings>> CheckScope(const Survey& survey) {
+async::Task<kube::Result<Findings>> CheckScope(const Survey* survey) {
   const std::string name = Format("{}.{}", eip::kEips.plural, eip::kEips.group);
-  const auto read = co_await survey.api.Get(kDefinitions, "", name);
+  const auto read = co_await survey->api.Get(kDefinitions, "", name);
   if (!read && read.error().code == 404) co_return Findings();
   if (!read) co_return std::unexpected(read.error());
   const std::string present = Json::parse(*read)["spec"]["scope"].as_string();
-  const std::string wanted = survey.Text({"eip", "crdScope"}, "Cluster");
+  const std::string wanted = survey->Text({"eip", "crdScope"}, "Cluster");
   if (present == wanted) co_return Findings();
   co_return Findings{
       {Format("CustomResourceDefinition {}", name),
@@ -32,9 +32,9 @@ async::Task<kube::Result<Findings>> CheckScope(const Survey& survey) {
        Format("install with eip.crdScope={}", present)}};
 }
 
-async::Task<kube::Result<Findings>> CheckSecret(const Survey& survey, std::string name) {
-  const std::string object = Format("Secret {}/{}", survey.ns, name);
-  const auto read = co_await survey.api.Get(kSecrets, survey.ns, name);
+async::Task<kube::Result<Findings>> CheckSecret(const Survey* survey, std::string name) {
+  const std::string object = Format("Secret {}/{}", survey->ns, name);
+  const auto read = co_await survey->api.Get(kSecrets, survey->ns, name);
   if (!read && read.error().code == 404) {
     co_return Findings{{object, "does not exist, and eip.credentialsSecret of the chart names it",
                         "create it in this namespace, or copy it there"}};
@@ -60,7 +60,7 @@ class Eip : public System {
   std::string_view cloud() const override { return "aliyun"; }
   bool enabled() const override { return !options_.region.empty(); }
   std::string_view demo_commands() const override;
-  async::Task<kube::Result<Findings>> Preflight(const Survey& survey) override;
+  async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer&) override {
     admission::RegisterEip(webhooks, desk_);
@@ -95,14 +95,14 @@ std::string_view Eip::demo_commands() const {
 )";
 }
 
-async::Task<kube::Result<Findings>> Eip::Preflight(const Survey& survey) {
-  const auto eips = co_await runtime::ReadAll<eip::Proposal>(survey.api, eip::kEips);
+async::Task<kube::Result<Findings>> Eip::Preflight(const Survey* survey) {
+  const auto eips = co_await runtime::ReadAll<eip::Proposal>(survey->api, eip::kEips);
   if (!eips) co_return std::unexpected(eips.error());
   Findings findings = eip::Foresee(*eips);
   auto scope = co_await CheckScope(survey);
   if (!scope) co_return std::unexpected(scope.error());
   findings.append_range(std::move(*scope));
-  if (!survey.IsTrue({"eip", "enabled"})) {
+  if (!survey->IsTrue({"eip", "enabled"})) {
     if (!eips->empty()) {
       findings.push_back(
           {"EIPs",
@@ -113,7 +113,7 @@ async::Task<kube::Result<Findings>> Eip::Preflight(const Survey& survey) {
     }
     co_return findings;
   }
-  const std::string secret = survey.Text({"eip", "credentialsSecret"}, "");
+  const std::string secret = survey->Text({"eip", "credentialsSecret"}, "");
   if (secret.empty()) co_return findings;
   auto key = co_await CheckSecret(survey, secret);
   if (!key) co_return std::unexpected(key.error());

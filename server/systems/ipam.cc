@@ -23,7 +23,7 @@ class Ipam : public System {
             {ipam::kPoolClaims, false}};
   }
   std::string_view demo_commands() const override;
-  async::Task<kube::Result<Findings>> Preflight(const Survey& survey) override;
+  async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
     admission::RegisterIpam(webhooks, desk_);
@@ -69,10 +69,10 @@ std::string_view Ipam::demo_commands() const {
 )";
 }
 
-async::Task<kube::Result<Findings>> Ipam::Preflight(const Survey& survey) {
-  const auto inventory = co_await ipam::ReadInventory(survey.api);
+async::Task<kube::Result<Findings>> Ipam::Preflight(const Survey* survey) {
+  const auto inventory = co_await ipam::ReadInventory(survey->api);
   if (!inventory) co_return std::unexpected(inventory.error());
-  co_return ipam::Foresee(survey.executor, *inventory, survey.UncheckedNamespaces());
+  co_return ipam::Foresee(survey->executor, *inventory, survey->UncheckedNamespaces());
 }
 
 }  // namespace
