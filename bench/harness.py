@@ -16,7 +16,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_TIMEOUT = 30
-# What the image sets: Berth is measured as it is deployed.
+# The environment variables of the image: Berth is measured as it is deployed.
 IMAGE = dict(re.findall(r"^ENV (\w+)=(\S+)$", (ROOT / "Dockerfile").read_text(), re.M))
 TICKS = os.sysconf("SC_CLK_TCK")
 

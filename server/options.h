@@ -84,12 +84,12 @@ struct SimulateCloudOptions {
   std::string log_level = "info";
 };
 
-// What `berth manifest` can be told.
+// The options of `berth manifest`.
 struct ManifestOptions {
   std::filesystem::path into;  // empty: standard output
 };
 
-// What `berth preflight` can be told, by flag or by environment.
+// The options of `berth preflight`, by flag or by environment.
 struct PreflightOptions {
   std::filesystem::path kubeconfig;  // empty: as kubectl finds it, or the pod's service account
   std::filesystem::path values;      // of the chart; empty: its defaults

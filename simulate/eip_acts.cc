@@ -181,7 +181,7 @@ void Eip::Note(World& world) {
   history_.Note(world.scheduler().Now());
 }
 
-// What others do in the cloud.
+// Other users of the cloud account change or delete EIPs.
 void Eip::Meddle(World& world) {
   Note(world);
   Dice& random = world.random();

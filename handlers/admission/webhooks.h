@@ -26,7 +26,7 @@ enum class Phase : std::uint8_t { kMutate, kValidate };
 // "mutate", "validate"
 std::string_view Name(Phase phase);
 
-// What a review does besides being answered, as a webhook configuration states it.
+// The sideEffects of a webhook, as its configuration states them.
 enum class SideEffects : std::uint8_t { kNone, kNoneOnDryRun };
 
 // The registered webhooks. A webhook's path is /mutate/<group>/<resource> or

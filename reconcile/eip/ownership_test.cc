@@ -154,7 +154,8 @@ TEST_F(EipOwnershipTest, ACopiedStatusDoesNotReplaceTheObjectsOwnAddress) {
   EXPECT_EQ(cloud_.vpc().Eips().size(), 2u);
 }
 
-// Of an object with an address of its own, or of an import, whose object stays or goes.
+// The status is that of an object with an address of its own, or of an import; that object stays or
+// goes.
 TEST_F(EipOwnershipTest, ADeletedObjectWithACopiedStatusLeavesNoAddressBehind) {
   const std::string imported = cloud_.vpc().CreateEip({});
   Create("mail", "");

@@ -21,7 +21,7 @@ struct Inventory {
 
 async::Task<kube::Result<Inventory>> ReadInventory(kube::Api api);
 
-// What the leader would make of the objects if it started now: pools that would allocate nothing,
+// The leader's judgement of the objects if it started now: pools that would allocate nothing,
 // Subnets and claims without a block, and objects that admission would refuse if they were created
 // again. By a Space and the rules of admission, as the leader and the webhooks use them. The
 // webhooks do not see the namespaces of `unchecked`. Writes nothing. O(n log n).

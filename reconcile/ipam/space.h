@@ -103,7 +103,8 @@ class Space {
   // Facts. O(log n) for a Subnet. For a pool O(L log P + k), and for each pool below it the same
   // when its parent is another one; when its range or its exclusions have changed O(n) on top. A
   // Subnet that goes costs as much as a pool for each child of its pool that waited for the block.
-  // As long as a pool's range cannot be placed its blocks cost O(L log P + k) each. A block that
+  // A pool that comes or goes, and a block of one that is gone, cost O(blocks under way) on top. As
+  // long as a pool's range cannot be placed its blocks cost O(L log P + k) each. A block that
   // becomes free costs O(W log W + w): W Subnets of the namespace hold no block, w overlap it.
   void PutPool(const Pool& pool);
   // What Assign gave out of it stays held for a pool of the name that may come.

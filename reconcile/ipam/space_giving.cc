@@ -82,7 +82,7 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
             state.resting, [&](const auto& resting) { return resting.second == held; });
         return rests ? "rests after its release" : "is in use";
       };
-      // Of several blocks inside none is named: each that goes would change the message.
+      // Blocks inside the wanted one are not named: the message would change with each that goes.
       const bool whole = exact && other && other->block.Contains(*exact);
       return {"RequestedCIDRTaken", Format("{} is not free in pool {}: {} {}", block, name,
                                            whole ? other->block.ToString() : "a part of it",

@@ -281,28 +281,30 @@ class SilentTransport : public kube::Transport {
   kube::Transport& inner_;
 };
 
-TEST_F(SystemTest, ABlockWhoseSubnetIsUnseenIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
-  SilentTransport silent(transport_);
-  BootThrough(silent);
-  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
-  executor_.Advance(10s);
-  silent.silent = true;
-  Claim("a", "p", 29);
-  ASSERT_EQ(Allocated("a"), "10.0.0.0/29");
+// Claim "a" has 10.0.0.0/29 of pool "p", and the watch has not brought its Subnet.
+class UnseenSubnetTest : public SystemTest {
+ protected:
+  ~UnseenSubnetTest() override { replica_.reset(); }
+  void SetUp() override {
+    BootThrough(silent_);
+    Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
+    executor_.Advance(10s);
+    silent_.silent = true;
+    Claim("a", "p", 29);
+    ASSERT_EQ(Allocated("a"), "10.0.0.0/29");
+  }
+
+  SilentTransport silent_{transport_};
+};
+
+TEST_F(UnseenSubnetTest, ItsBlockIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
   RemoveByForce("p");
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   Claim("other", "p", 30);
   EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
 }
 
-TEST_F(SystemTest, AClaimGetsASubnetAgainThatWentBeforeTheWatchHadBroughtIt) {
-  SilentTransport silent(transport_);
-  BootThrough(silent);
-  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
-  executor_.Advance(10s);
-  silent.silent = true;
-  Claim("a", "p", 29);
-  ASSERT_EQ(Allocated("a"), "10.0.0.0/29");
+TEST_F(UnseenSubnetTest, ItIsMadeAgainWhenItWentBeforeTheWatchHadBroughtIt) {
   Delete("subnets", "p-10-0-0-0-29");
   executor_.Advance(40s);
   EXPECT_EQ(Get("subnets", "p-10-0-0-0-29")["spec"]["clusterID"], "a");

@@ -93,6 +93,16 @@ TEST_F(TakeoverTest, AStatusThatNamesSomebodysPoolBindsNothing) {
   EXPECT_EQ(Reason("subnetpoolclaims", "q"), "Bound");
 }
 
+TEST_F(TakeoverTest, APoolClaimThatWaitsForItsChildNamesIt) {
+  Leave();
+  Boot();
+  Delete("subnetpools", "finance-bvd2g");
+  Tell("subnetpoolclaims", "finance", R"({"boundPoolName":"mine"})");
+  executor_.Advance(1min);
+  EXPECT_EQ(Reason("subnetpoolclaims", "finance"), "Pending");
+  EXPECT_EQ(Status("subnetpoolclaims", "finance")["boundPoolName"], "finance-bvd2g");
+}
+
 TEST_F(TakeoverTest, AnothersPoolIsNotAllowedToBeDeleted) {
   Pool("world", "10.0.0.0/16");
   Pool("mine", "10.0.64.0/24", R"(,"parentRef":"world")");

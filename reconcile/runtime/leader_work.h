@@ -68,7 +68,7 @@ class LeaderWork {
     const std::vector<Controller*> all = work_->controllers();
     return {all.begin(), all.end()};
   }
-  // Of all controllers.
+  // The sum over all controllers.
   std::size_t KnownKeys() const {
     std::size_t keys = 0;
     for (const Controller* controller : controllers()) keys += controller->KnownKeys();
