@@ -50,10 +50,13 @@ std::vector<std::string> Values(const drogon::HttpRequestPtr& request, const std
   }
 }
 
-std::string RequestId(const drogon::HttpRequestPtr& request) {
-  const std::string& given = request->getHeader("audit-id");
-  if (!given.empty() && given.size() <= kMaxRequestId) return given;
+std::string RequestId(std::string_view audit_id) {
+  if (!audit_id.empty() && audit_id.size() <= kMaxRequestId) return std::string(audit_id);
   return drogon::utils::getUuid();
+}
+
+std::string RequestId(const drogon::HttpRequestPtr& request) {
+  return RequestId(request->getHeader("audit-id"));
 }
 
 std::string_view RawPath(const drogon::HttpRequestPtr& request) {

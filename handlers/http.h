@@ -30,6 +30,7 @@ kube::Status NoSuchPath();
 std::vector<std::string> Values(const drogon::HttpRequestPtr& request, const std::string& name);
 
 // The ID that logs and answers carry: the API server's Audit-Id, or one made here.
+std::string RequestId(std::string_view audit_id);
 std::string RequestId(const drogon::HttpRequestPtr& request);
 
 // The path as sent, still percent-encoded: names are compared and split before any decoding.

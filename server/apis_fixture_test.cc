@@ -75,10 +75,15 @@ LiveApi::LiveApi()
              .handler = [this](const auto& request, auto callback) {
                api_.Serve(request, std::move(callback));
              }});
-  http_.Add({.name = "parked", .handler = [this](const auto&, auto callback) {
-               const std::lock_guard lock(parked_mutex_);
-               parked_.push_back(std::move(callback));
-             }});
+  http_.Add({.name = "parked",
+             .handler =
+                 [this](const auto&, auto callback) {
+                   Park([callback] { callback(http::Respond(200, "{}")); });
+                 },
+             .direct =
+                 [this](const PostedJson&, Listener::Answer answer) {
+                   Park([answer = std::move(answer)] mutable { answer("{}"); });
+                 }});
   http_.OnDisconnect([this](const trantor::TcpConnection* gone) { api_.Forget(gone); });
   if (const auto prepared = http_.Prepare(); !prepared) {
     throw std::runtime_error(prepared.error().message);
@@ -96,8 +101,13 @@ std::size_t LiveApi::Parked() const {
 
 void LiveApi::AnswerParked() {
   const std::lock_guard lock(parked_mutex_);
-  for (const auto& callback : parked_) callback(http::Respond(200, "{}"));
+  for (auto& answer : parked_) answer();
   parked_.clear();
+}
+
+void LiveApi::Park(std::move_only_function<void()> answer) {
+  const std::lock_guard lock(parked_mutex_);
+  parked_.push_back(std::move(answer));
 }
 
 void LiveApi::Stop() {

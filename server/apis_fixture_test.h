@@ -70,6 +70,7 @@ class LiveApi {
 
  private:
   LiveApi();
+  void Park(std::move_only_function<void()> answer);
 
   Pki pki_;
   TempDir dir_;
@@ -79,7 +80,7 @@ class LiveApi {
   apis::Authorizer authorizer_{nullptr};
   apis::ApiServer api_{authenticator_, authorizer_, registry_};
   mutable std::mutex parked_mutex_;
-  std::vector<http::Callback> parked_;
+  std::vector<std::move_only_function<void()>> parked_;  // answers
   HttpServer http_;
   std::thread thread_;
 };

@@ -13,6 +13,7 @@
 
 #include "kube/status.h"
 #include "log/log.h"
+#include "server/plain_answer.h"
 
 namespace berth::server {
 namespace {
@@ -87,29 +88,6 @@ std::unordered_map<const trantor::TcpConnection*, Socket>& Sockets() {
   return sockets;
 }
 
-std::string_view Reason(int code) {
-  switch (code) {
-    case 408:
-      return "Request Timeout";
-    case 413:
-      return "Content Too Large";
-    case 414:
-      return "URI Too Long";
-    case 417:
-      return "Expectation Failed";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 501:
-      return "Not Implemented";
-    case 505:
-      return "HTTP Version Not Supported";
-    default:
-      return "Bad Request";
-  }
-}
-
 std::string StatusReason(int code) {
   switch (code) {
     case 408:
@@ -128,6 +106,7 @@ std::string StatusReason(int code) {
 struct ConnectionGuard::State : std::enable_shared_from_this<State> {
   RequestFramer framer;
   trantor::RecvMessageCallback to_drogon;
+  const Direct* direct = nullptr;  // of the guard
   std::weak_ptr<trantor::TcpConnection> connection;
   MemoryBudget::Share share;
   Clock::time_point deadline = kNoDeadline;  // of a request that is half received
@@ -231,6 +210,8 @@ void ConnectionGuard::OnConnection(const TcpConnectionPtr& connection) {
   connection->setHighWaterMarkCallback(
       [](const TcpConnectionPtr& slow, std::size_t) { Close(slow); }, limits_.memory);
   auto state = std::make_shared<State>(limits_.framing, connection, budget_);
+  const auto direct = direct_.find(connection->localAddr().toPort());
+  if (direct != direct_.end()) state->direct = &direct->second;
   connection->setRecvMsgCallback(
       [this, state = std::move(state)](const TcpConnectionPtr& sender, trantor::MsgBuffer* input) {
         OnBytes(*state, sender, input);
@@ -319,14 +300,22 @@ void ConnectionGuard::Wait(State& state, const TcpConnectionPtr& connection,
 void ConnectionGuard::PassOn(State& state, const TcpConnectionPtr& connection,
                              trantor::MsgBuffer* input) {
   const std::size_t length = state.framer.length();
+  const std::string_view bytes(input->peek(), input->readableBytes());
+  const auto posted = state.direct && length <= MemoryBudget::kSmall
+                          ? state.framer.posted_json(bytes)
+                          : std::nullopt;
   std::string rewritten = state.framer.TakeRewritten();
   state.framer.Reset();
-  state.head = std::string_view(input->peek(), input->readableBytes()).starts_with("HEAD ");
+  state.head = bytes.starts_with("HEAD ");
   state.received = 0;
   state.handling = length;
   if (!state.share.TrySet(state.weight())) return Refuse(state, connection, 429, kTooMuch);
   state.busy = true;
   if (draining_) last_request_ = Clock::now();
+  passing_now = &state;
+  const bool taken = posted && (*state.direct)(*posted, connection);
+  passing_now = nullptr;
+  if (taken) return input->retrieve(length);
   const auto to_drogon = [&](trantor::MsgBuffer* request) {
     passing_now = &state;
     state.to_drogon(connection, request);
@@ -443,11 +432,8 @@ void ConnectionGuard::Refuse(State& state, const TcpConnectionPtr& connection, i
              {{"peer", connection->peerAddr().toIp()}, {"code", code}, {"error", why}});
   const std::string body = kube::ToJson(
       {.code = code, .reason = StatusReason(code), .message = std::string(why), .details = {}});
-  std::string answer = "HTTP/1.1 " + std::to_string(code) + " " + std::string(Reason(code)) +
-                       "\r\nContent-Type: application/json\r\nConnection: close\r\n";
-  if (code == 429) answer += "Retry-After: 1\r\n";
-  answer += "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-  connection->send(std::move(answer));
+  connection->send(
+      PlainAnswer({.code = code, .body = body, .close = true, .retry_after = code == 429 ? 1 : 0}));
   connection->shutdown();
   connection->getLoop()->runAfter(1.0, [weak = std::weak_ptr(connection)] {
     if (const auto lingering = weak.lock()) lingering->forceClose();

@@ -7,6 +7,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -39,6 +41,12 @@ class ConnectionGuard {
   // Connections to this port may be a few more than the limit: probes come through while strangers
   // take all connections there are. Before the listeners open only.
   void Spare(std::uint16_t port) { spared_.push_back(port); }
+
+  // Takes a PostedJson of up to MemoryBudget::kSmall bytes, which ends when it returns, in Drogon's
+  // place; false leaves the request to Drogon. On the connection's loop.
+  using Direct = std::function<bool(const PostedJson&, const trantor::TcpConnectionPtr&)>;
+  // Of connections to this port. Before the listeners open only.
+  void PassDirectly(std::uint16_t port, Direct direct) { direct_[port] = std::move(direct); }
 
   // For Drogon's setAfterAcceptSockOptCallback: on the loop, before the handshake.
   void OnAccept(int fd);
@@ -87,6 +95,7 @@ class ConnectionGuard {
   prometheus::Counter& too_many_;
   MemoryBudget budget_;
   std::vector<std::uint16_t> spared_;
+  std::map<std::uint16_t, Direct> direct_;
   // Memory of all open connections, from accept to end. The threads that count may outlive the
   // guard.
   const std::shared_ptr<MemoryUse> connections_ = std::make_shared<MemoryUse>();

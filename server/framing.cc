@@ -70,6 +70,8 @@ void RequestFramer::Reset() {
   phase_ = Phase::kHeader;
   scanned_ = header_end_ = content_length_ = chunk_left_ = length_ = 0;
   http_1_0_ = has_host_ = has_length_ = chunked_ = must_rewrite_ = expect_continue_ = false;
+  json_ = has_connection_ = false;
+  audit_id_ = audit_id_size_ = 0;
   names_.clear();
   body_ = {};
   rewritten_ = {};
@@ -191,8 +193,23 @@ bool RequestFramer::ReadHeaderLine(std::string_view input, std::string_view line
     must_rewrite_ = true;
   } else if (repeated) {
     must_rewrite_ = true;
+  } else {
+    NoteHeader(input, name, value);
   }
   return true;
+}
+
+// The headers that decide whether a request is a PostedJson.
+void RequestFramer::NoteHeader(std::string_view input, std::string_view name,
+                               std::string_view value) {
+  if (EqualsIgnoreCase(name, "content-type")) {
+    json_ = value.starts_with("application/json");
+  } else if (EqualsIgnoreCase(name, "connection")) {
+    has_connection_ = true;
+  } else if (EqualsIgnoreCase(name, "audit-id")) {
+    audit_id_ = static_cast<std::size_t>(value.data() - input.data());
+    audit_id_size_ = value.size();
+  }
 }
 
 bool RequestFramer::CheckSemantics() {
@@ -264,6 +281,18 @@ RequestFramer::Verdict RequestFramer::ReadChunks(std::string_view input) {
       return Refuse(400, "trailers are not taken");
     }
   }
+}
+
+std::optional<PostedJson> RequestFramer::posted_json(std::string_view input) const {
+  constexpr std::string_view kPost = "POST ";
+  if (!json_ || has_connection_ || http_1_0_ || chunked_ || must_rewrite_ ||
+      !input.starts_with(kPost)) {
+    return std::nullopt;
+  }
+  const std::string_view target = input.substr(kPost.size());
+  return PostedJson{.path = target.substr(0, target.find_first_of("? ")),
+                    .body = input.substr(header_end_, content_length_),
+                    .audit_id = input.substr(audit_id_, audit_id_size_)};
 }
 
 RequestFramer::Verdict RequestFramer::Complete(std::string_view input, std::size_t length) {

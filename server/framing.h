@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,13 @@ struct FramingLimits {
 // only the first.
 inline constexpr char kHeaderSeparator = '\x1f';
 
+// A POST of JSON whose answer leaves the connection open. Its parts stand in the input.
+struct PostedJson {
+  std::string_view path;  // as sent, without the query
+  std::string_view body;
+  std::string_view audit_id;  // the header's value, empty if there is none
+};
+
 class RequestFramer {
  public:
   enum class Verdict { kNeedMore, kComplete, kRefused };
@@ -37,6 +45,9 @@ class RequestFramer {
   std::size_t length() const { return length_; }
   const std::string& rewritten() const { return rewritten_; }
   std::string TakeRewritten() { return std::move(rewritten_); }
+
+  // Of a complete request that is passed on as it came, if it is one.
+  std::optional<PostedJson> posted_json(std::string_view input) const;
 
   // Bytes of chunks that were decoded, held beside the input.
   std::size_t decoded_bytes() const { return body_.size(); }
@@ -68,6 +79,7 @@ class RequestFramer {
   Verdict ReadHeader(std::string_view input);
   bool ReadRequestLine(std::string_view line);
   bool ReadHeaderLine(std::string_view input, std::string_view line);
+  void NoteHeader(std::string_view input, std::string_view name, std::string_view value);
   bool SameName(std::string_view input, const Name& a, const Name& b) const;
   bool CheckSemantics();
   Verdict ReadBody(std::string_view input);
@@ -89,6 +101,10 @@ class RequestFramer {
   bool chunked_ = false;
   bool must_rewrite_ = false;
   bool expect_continue_ = false;
+  bool json_ = false;            // its Content-Type
+  bool has_connection_ = false;  // the header
+  std::size_t audit_id_ = 0;     // where the value stands in the input
+  std::size_t audit_id_size_ = 0;
   std::vector<Name> names_;  // of all header lines, in their order
   std::string body_;         // decoded chunks
   std::string rewritten_;

@@ -34,6 +34,45 @@ TEST(Framing, PassesAPlainRequestAsItIs) {
   EXPECT_EQ(outcome.passed_on, request);
 }
 
+TEST(Framing, AJsonPostCanBeAnsweredFromItsParts) {
+  const std::string request =
+      "POST /validate?timeout=5s HTTP/1.1\r\nHost: x\r\nAudit-ID: a-1\r\n"
+      "content-type: application/json; charset=utf-8\r\nContent-Length: 2\r\n\r\n{}";
+  const std::string input = request + "GET /next";
+  RequestFramer framer;
+  ASSERT_EQ(framer.Feed(input), Verdict::kComplete);
+  const auto posted = framer.posted_json(input);
+  ASSERT_TRUE(posted);
+  EXPECT_EQ(posted->path, "/validate");
+  EXPECT_EQ(posted->body, "{}");
+  EXPECT_EQ(posted->audit_id, "a-1");
+  framer.Reset();
+  const std::string plain = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}";
+  ASSERT_EQ(framer.Feed(plain), Verdict::kComplete);
+  EXPECT_FALSE(framer.posted_json(plain)) << "what the request before was counts no more";
+}
+
+TEST(Framing, OtherRequestsAreLeftToDrogon) {
+  const std::string json = "Host: x\r\nContent-Type: application/json\r\n";
+  const std::string body = "Content-Length: 2\r\n\r\n{}";
+  const std::string post = "POST / HTTP/1.1\r\n";
+  for (const std::string& request : {
+           "PUT / HTTP/1.1\r\n" + json + body,
+           "POST / HTTP/1.0\r\n" + json + body,
+           post + json + "Connection: close\r\n" + body,
+           post + json + "Content-Type: text/plain\r\n" + body,
+           post + json + "Expect: 100-continue\r\n" + body,
+           post + json + "X-Remote-Group: a\r\nX-Remote-Group: b\r\n" + body,
+           post + json + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+           post + "Host: x\r\nContent-Type: text/plain\r\n" + body,
+           post + "Host: x\r\n" + body,
+       }) {
+    RequestFramer framer;
+    ASSERT_EQ(framer.Feed(request), Verdict::kComplete) << request;
+    EXPECT_FALSE(framer.posted_json(request)) << request;
+  }
+}
+
 TEST(Framing, JoinsRepeatedHeaders) {
   const Outcome outcome = Frame(
       "GET / HTTP/1.1\r\nHost: x\r\nX-Remote-Group: a\r\nx-remote-GROUP: b\r\nY: "

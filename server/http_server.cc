@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "log/log.h"
+#include "server/plain_answer.h"
 
 namespace berth::server {
 namespace {
@@ -43,31 +44,41 @@ void FreeBody(drogon::HttpRequest& request) {
 // up, the count must not.
 class InFlight {
  public:
-  InFlight(std::atomic<std::size_t>& count, ConnectionGuard& guard,
-           const drogon::HttpRequestPtr& request, http::Callback callback)
-      : count_(count),
-        guard_(guard),
-        connection_(ConnectionGuard::passing()),
-        callback_(std::move(callback)) {
+  InFlight(std::atomic<std::size_t>& count, ConnectionGuard& guard)
+      : count_(count), guard_(guard), connection_(ConnectionGuard::passing()) {
     ++count_;
-    if (request->body().size() > MemoryBudget::kSmall) large_ = request;
   }
-  ~InFlight() {
-    --count_;
-    if (large_) FreeBody(*large_);
-  }
+  ~InFlight() { --count_; }
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
-  void Answer(const drogon::HttpResponsePtr& response) const {
-    const bool fits = !connection_ || guard_.OnAnswer(connection_, response->body().size());
-    callback_(fits ? response : http::Respond(kube::TooManyRequests(kRetrySoon)));
-  }
+  // Whether there is room for an answer with a body of `bytes`, which is sent then.
+  bool Fits(std::size_t bytes) const { return !connection_ || guard_.OnAnswer(connection_, bytes); }
 
  private:
   std::atomic<std::size_t>& count_;
   ConnectionGuard& guard_;
   const ConnectionGuard::StatePtr connection_;
+};
+
+// One that Drogon has read.
+class DrogonRequest : public InFlight {
+ public:
+  DrogonRequest(std::atomic<std::size_t>& count, ConnectionGuard& guard,
+                const drogon::HttpRequestPtr& request, http::Callback callback)
+      : InFlight(count, guard), callback_(std::move(callback)) {
+    if (request->body().size() > MemoryBudget::kSmall) large_ = request;
+  }
+  ~DrogonRequest() {
+    if (large_) FreeBody(*large_);
+  }
+
+  void Answer(const drogon::HttpResponsePtr& response) const {
+    callback_(Fits(response->body().size()) ? response
+                                            : http::Respond(kube::TooManyRequests(kRetrySoon)));
+  }
+
+ private:
   const http::Callback callback_;
   drogon::HttpRequestPtr large_;
 };
@@ -140,6 +151,11 @@ void HttpServer::Configure() {
     app.addListener(settings_.bind_address, listener.port, tls, settings_.tls_pair,
                     settings_.tls_pair, false, CommandsOf(listener));
     if (!listener.sheds) guard_.Spare(listener.port);
+    if (listener.direct) {
+      guard_.PassDirectly(listener.port, [this, &listener](const auto& posted, const auto& from) {
+        return DispatchDirectly(listener, posted, from);
+      });
+    }
   }
   app.setThreadNum(settings_.io_threads)
       .setMaxConnectionNum(std::numeric_limits<std::size_t>::max())  // the guard counts them
@@ -183,7 +199,8 @@ kube::Result<void> HttpServer::WaitUntilOpen() const {
 }
 
 void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback callback) {
-  const auto pending = std::make_shared<InFlight>(in_flight_, guard_, request, std::move(callback));
+  const auto pending =
+      std::make_shared<DrogonRequest>(in_flight_, guard_, request, std::move(callback));
   const std::uint16_t port = request->localAddr().toPort();
   const auto listener = std::ranges::find(listeners_, port, &Listener::port);
   if (listener == listeners_.end()) return pending->Answer(http::Respond(http::NoSuchPath()));
@@ -200,6 +217,35 @@ void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback 
                {{"listener", listener->name}, {"path", request->path()}, {"error", error.what()}});
     pending->Answer(http::Respond(kube::InternalError("the request could not be handled")));
   }
+}
+
+// A request that is refused for its number is Drogon's.
+bool HttpServer::DispatchDirectly(const Listener& listener, const PostedJson& posted,
+                                  const trantor::TcpConnectionPtr& connection) {
+  if (in_flight_ >= settings_.max_in_flight) return false;
+  // As in Dispatch, but that the answer is gone with the exception.
+  try {
+    listener.direct(
+        posted, [this, connection, pending = std::make_unique<const InFlight>(in_flight_, guard_)](
+                    std::expected<std::string, kube::Status> answer) {
+          PlainAnswerParts parts{.body = {}, .close = draining_};
+          if (!pending->Fits(answer ? answer->size() : 0))
+            answer = std::unexpected(kube::TooManyRequests(kRetrySoon));
+          if (!answer) {
+            parts.code = answer.error().code;
+            parts.retry_after = answer.error().details.retry_after_seconds;
+            answer = kube::ToJson(answer.error());
+          }
+          parts.body = *answer;
+          connection->send(PlainAnswer(parts));
+          if (parts.close) connection->shutdown();
+        });
+  } catch (const std::exception& error) {
+    log::Error("a handler failed",
+               {{"listener", listener.name}, {"path", posted.path}, {"error", error.what()}});
+    connection->forceClose();
+  }
+  return true;
 }
 
 void HttpServer::Run(const std::function<void()>& started) {

@@ -69,6 +69,7 @@ class Server {
   kube::Result<void> Connect();
   kube::Result<void> OpenAccount();
   void ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback);
+  std::function<void(const PostedJson&, Listener::Answer)> ReviewPosted();
   void AddListeners();
   void StartControl();
   void TakeFrontProxy(const apis::RequestHeaderConfig& published);
@@ -209,6 +210,12 @@ void Server::ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback 
   webhooks_.Serve(request, std::move(callback));
 }
 
+std::function<void(const PostedJson&, Listener::Answer)> Server::ReviewPosted() {
+  return [this](const PostedJson& posted, Listener::Answer answer) {
+    webhooks_.Serve(posted.path, posted.body, posted.audit_id, std::move(answer));
+  };
+}
+
 void Server::AddListeners() {
   using Tls = Listener::Tls;
   const bool open = options_.webhook_client_ca_file.empty();
@@ -217,9 +224,9 @@ void Server::AddListeners() {
               .port_flag = "--webhook-port",
               .tls = open ? Tls::kServer : Tls::kNeedsClientCertificates,
               .client_ca = tls_.files().webhook_client_ca(),
-              .handler = [this](const auto& request, auto callback) {
-                ServeWebhook(request, std::move(callback));
-              }});
+              .handler = [this](const auto& request,
+                                auto callback) { ServeWebhook(request, std::move(callback)); },
+              .direct = open ? ReviewPosted() : nullptr});
   http_->Add({.name = "api",
               .port = options_.api_port,
               .port_flag = "--api-port",

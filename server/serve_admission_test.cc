@@ -117,6 +117,27 @@ TEST_F(Admission, MalformedReviewsAreBadRequests) {
   ExpectStatus(Send(Replaced(good, R"("group":"plexaubnet.io")", R"("group":"other.io")")), 400);
 }
 
+// A Connection header leaves the request to Drogon.
+TEST_F(Admission, AReviewIsAnsweredAlikeWithDrogonAndWithoutIt) {
+  Start();
+  const std::string good = Captured("create");
+  for (const auto& [path, review] : {std::pair(kValidate, good),
+                                     {kValidate, Replaced(good, "10.0.0.0/16", "10.0.3.7/16")},
+                                     {kValidate, good.substr(0, 500)},
+                                     {"/validate/plexaubnet.io/others", good}}) {
+    TlsClient client = Webhook();
+    const auto direct = client.Exchange(Post(path, review));
+    const auto through =
+        client.Exchange(Post(path, review, {kJsonBody.front(), "Connection: keep-alive"}));
+    ASSERT_TRUE(direct && through) << client.error();
+    EXPECT_EQ(direct->code, through->code) << path;
+    EXPECT_EQ(direct->body, through->body) << path;
+    for (const char* header : {"content-type", "retry-after", "connection"})
+      EXPECT_EQ(direct->Header(header), through->Header(header)) << path << ": " << header;
+    EXPECT_NE(direct->Header("date"), "");
+  }
+}
+
 TEST_F(Admission, DeepJsonIsRefusedNotACrash) {
   const std::string good = Captured("create");
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');

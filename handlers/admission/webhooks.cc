@@ -88,15 +88,26 @@ void Webhooks::Serve(const drogon::HttpRequestPtr& request, http::Callback callb
   if (!request->getHeader("content-type").starts_with(http::kJson)) {
     return callback(http::Respond(kube::UnsupportedMediaType(http::kJson)));
   }
+  Serve(found->first, request->body(), request->getHeader("audit-id"),
+        [request, callback = std::move(callback)](std::expected<std::string, kube::Status> answer) {
+          callback(answer ? http::Respond(200, std::move(*answer)) : http::Respond(answer.error()));
+        });
+}
+
+void Webhooks::Serve(std::string_view path, std::string_view body, std::string_view audit_id,
+                     Answer answer) const {
+  const auto found = by_path_.find(path);
+  if (found == by_path_.end()) return answer(std::unexpected(http::NoSuchPath()));
   const Webhook& webhook = *found->second;
-  Judge(webhook, request->body(), LoopExecutor::OfThisThread(),
-        [&webhook, request,
-         callback = std::move(callback)](std::expected<std::string, kube::Status> answer) {
-          if (answer) return callback(http::Respond(200, std::move(*answer)));
-          log::Warn("malformed review", {{"webhook", webhook.name},
-                                         {"error", answer.error().message},
-                                         {"requestId", http::RequestId(request)}});
-          callback(http::Respond(answer.error()));
+  Judge(webhook, body, LoopExecutor::OfThisThread(),
+        [&webhook, audit_id = std::string(audit_id),
+         answer = std::move(answer)](std::expected<std::string, kube::Status> judged) mutable {
+          if (!judged) {
+            log::Warn("malformed review", {{"webhook", webhook.name},
+                                           {"error", judged.error().message},
+                                           {"requestId", http::RequestId(audit_id)}});
+          }
+          answer(std::move(judged));
         });
 }
 

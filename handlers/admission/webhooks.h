@@ -39,6 +39,8 @@ class Webhooks {
   // returned.
   using Handler = std::function<void(const Request&, async::Executor& home, Reply)>;
 
+  using Answer = std::move_only_function<void(std::expected<std::string, kube::Status>)>;
+
   explicit Webhooks(prometheus::Registry& registry);
   ~Webhooks();
 
@@ -48,6 +50,9 @@ class Webhooks {
   // Handles one HTTP request, on its event loop. Operations that have no handler are allowed: the
   // webhook configuration decides what is sent.
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback) const;
+  // The same for a POST of JSON that Drogon has not read; the parts are read until this returns.
+  void Serve(std::string_view path, std::string_view body, std::string_view audit_id,
+             Answer answer) const;
 
   // What a webhook configuration says of a webhook.
   struct Rule {
@@ -63,7 +68,6 @@ class Webhooks {
   // Answers a review, an AdmissionReview as JSON, of the webhook with this path as if it had come
   // over HTTP: with the AdmissionReview to answer, or with the Status that refuses a malformed one.
   // On `home`, the thread this is called on.
-  using Answer = std::move_only_function<void(std::expected<std::string, kube::Status>)>;
   void Review(std::string_view path, std::string_view review, async::Executor& home,
               Answer answer) const;
 
