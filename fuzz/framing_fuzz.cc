@@ -34,6 +34,18 @@ void CheckPassed(std::string_view input, const RequestFramer& framer) {
   Require(again.rewritten().empty(), "a passed request is plainly framed");
 }
 
+void CheckPosted(std::string_view input, const RequestFramer& framer) {
+  const auto posted = framer.posted_json(input);
+  if (!posted) return;
+  Require(framer.rewritten().empty(),
+          "only a request that is passed on as it came goes past Drogon");
+  const std::string_view request = input.substr(0, framer.length());
+  const std::size_t head = request.find("\r\n\r\n") + 4;
+  Require(posted->body == request.substr(head), "the body is all that follows the head");
+  Require(request.starts_with("POST " + std::string(posted->path)), "the path is the target's");
+  Require(request.substr(0, head).contains(posted->audit_id), "the audit ID is in the head");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -44,6 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Require(FeedInSteps(at_once, input, input.size()) == verdict, "cuts do not change the verdict");
   Require(framer.refusal_code() == at_once.refusal_code(), "cuts do not change the refusal");
   Require(framer.rewritten() == at_once.rewritten(), "cuts do not change what is passed on");
-  if (verdict == Verdict::kComplete) CheckPassed(input, framer);
+  if (verdict != Verdict::kComplete) return 0;
+  CheckPassed(input, framer);
+  CheckPosted(input, framer);
   return 0;
 }
