@@ -430,10 +430,10 @@ void ConnectionGuard::Refuse(State& state, const TcpConnectionPtr& connection, i
   refused_.Add({{"code", std::to_string(code)}}).Increment();
   log::Debug("request refused",
              {{"peer", connection->peerAddr().toIp()}, {"code", code}, {"error", why}});
-  const std::string body = kube::ToJson(
-      {.code = code, .reason = StatusReason(code), .message = std::string(why), .details = {}});
-  connection->send(
-      PlainAnswer({.code = code, .body = body, .close = true, .retry_after = code == 429 ? 1 : 0}));
+  kube::Status status{
+      .code = code, .reason = StatusReason(code), .message = std::string(why), .details = {}};
+  if (code == 429) status.details.retry_after_seconds = 1;
+  connection->send(PlainAnswer(status, true));
   connection->shutdown();
   connection->getLoop()->runAfter(1.0, [weak = std::weak_ptr(connection)] {
     if (const auto lingering = weak.lock()) lingering->forceClose();

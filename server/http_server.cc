@@ -219,31 +219,25 @@ void HttpServer::Dispatch(const drogon::HttpRequestPtr& request, http::Callback 
   }
 }
 
-// A request that is refused for its number is Drogon's.
+// A request that is turned away for its number is Drogon's to answer.
 bool HttpServer::DispatchDirectly(const Listener& listener, const PostedJson& posted,
                                   const trantor::TcpConnectionPtr& connection) {
   if (in_flight_ >= settings_.max_in_flight) return false;
-  // As in Dispatch, but that the answer is gone with the exception.
+  auto pending = std::make_unique<const InFlight>(in_flight_, guard_);
   try {
-    listener.direct(
-        posted, [this, connection, pending = std::make_unique<const InFlight>(in_flight_, guard_)](
-                    std::expected<std::string, kube::Status> answer) {
-          PlainAnswerParts parts{.body = {}, .close = draining_};
-          if (!pending->Fits(answer ? answer->size() : 0))
-            answer = std::unexpected(kube::TooManyRequests(kRetrySoon));
-          if (!answer) {
-            parts.code = answer.error().code;
-            parts.retry_after = answer.error().details.retry_after_seconds;
-            answer = kube::ToJson(answer.error());
-          }
-          parts.body = *answer;
-          connection->send(PlainAnswer(parts));
-          if (parts.close) connection->shutdown();
-        });
+    listener.direct(posted, [this, connection, pending = std::move(pending)](
+                                std::expected<std::string, kube::Status> answer) {
+      if (!pending->Fits(answer ? answer->size() : 0))
+        answer = std::unexpected(kube::TooManyRequests(kRetrySoon));
+      const bool close = draining_;
+      connection->send(answer ? PlainAnswer(*answer, close) : PlainAnswer(answer.error(), close));
+      if (close) connection->shutdown();
+    });
   } catch (const std::exception& error) {
+    // As in Dispatch; the answer went with the exception.
     log::Error("a handler failed",
                {{"listener", listener.name}, {"path", posted.path}, {"error", error.what()}});
-    connection->forceClose();
+    connection->getLoop()->queueInLoop([connection] { connection->forceClose(); });
   }
   return true;
 }

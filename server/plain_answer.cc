@@ -3,6 +3,7 @@
 #include <drogon/utils/Utilities.h>
 
 #include <charconv>
+#include <concepts>
 
 namespace berth::server {
 namespace {
@@ -36,30 +37,36 @@ std::string_view Reason(int code) {
   }
 }
 
-void AppendNumber(std::string& out, std::size_t number) {
+void AppendNumber(std::string& out, std::integral auto number) {
   char digits[20];
   const auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), number);
   out.append(digits, end);
 }
 
-}  // namespace
-
-std::string PlainAnswer(const PlainAnswerParts& parts) {
+std::string Written(int code, std::string_view json, bool close, int retry_after) {
   std::string out;
-  out.reserve(192 + parts.body.size());
+  out.reserve(192 + json.size());
   out.append("HTTP/1.1 ");
-  AppendNumber(out, static_cast<std::size_t>(parts.code));
-  out.append(" ").append(Reason(parts.code));
+  AppendNumber(out, code);
+  out.append(" ").append(Reason(code));
   out.append("\r\nContent-Type: application/json\r\nContent-Length: ");
-  AppendNumber(out, parts.body.size());
+  AppendNumber(out, json.size());
   // Drogon keeps the text of the second.
   out.append("\r\nDate: ").append(drogon::utils::getHttpFullDate());
-  if (parts.close) out.append("\r\nConnection: close");
-  if (parts.retry_after > 0) {
+  if (close) out.append("\r\nConnection: close");
+  if (retry_after > 0) {
     out.append("\r\nRetry-After: ");
-    AppendNumber(out, static_cast<std::size_t>(parts.retry_after));
+    AppendNumber(out, retry_after);
   }
-  return out.append("\r\n\r\n").append(parts.body);
+  return out.append("\r\n\r\n").append(json);
+}
+
+}  // namespace
+
+std::string PlainAnswer(std::string_view json, bool close) { return Written(200, json, close, 0); }
+
+std::string PlainAnswer(const kube::Status& status, bool close) {
+  return Written(status.code, kube::ToJson(status), close, status.details.retry_after_seconds);
 }
 
 }  // namespace berth::server

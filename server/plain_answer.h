@@ -3,17 +3,14 @@
 #include <string>
 #include <string_view>
 
-// Answers that are written without Drogon.
+#include "kube/status.h"
+
+// Answers that are written without Drogon: the head and the body, which is JSON. `close` tells the
+// client that the connection ends. O(body).
 namespace berth::server {
 
-struct PlainAnswerParts {
-  int code = 200;
-  std::string_view body;  // JSON
-  bool close = false;     // the connection
-  int retry_after = 0;    // seconds; 0: not told
-};
-
-// Head and body of an HTTP/1.1 answer. O(body).
-std::string PlainAnswer(const PlainAnswerParts& parts);
+// 200.
+std::string PlainAnswer(std::string_view json, bool close);
+std::string PlainAnswer(const kube::Status& status, bool close);
 
 }  // namespace berth::server
