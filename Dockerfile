@@ -9,7 +9,7 @@ RUN apt-get update -q \
         cmake g++ mold ninja-build \
         libdrogon-dev libmariadb-dev libhiredis-dev libsqlite3-dev libpq-dev libbrotli-dev uuid-dev \
         libjsoncons-dev libsimdjson-dev prometheus-cpp-dev libcurl4-openssl-dev libssl-dev \
-        libcli11-dev libyaml-cpp-dev \
+        libcli11-dev libyaml-cpp-dev libre2-dev \
         libgtest-dev libgmock-dev librapidcheck-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
