@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import importlib
 import json
 import os
 import pathlib
@@ -23,6 +24,12 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 class BenchError(Exception):
     """A benchmark that must not report numbers: something failed or answered wrongly."""
+
+
+def benchmarks():
+    """The module measure of each benchmark, by name."""
+    names = sorted(path.parent.name for path in (ROOT / "bench").glob("*/measure.py"))
+    return {name: importlib.import_module(f"bench.{name}.measure") for name in names}
 
 
 def say(text):

@@ -4,8 +4,9 @@
     bench/report.py           writes the document
     bench/report.py --check   fails when the document is not what the JSON and the template give
 
-The text is bench/performance.md.in. {{NAME.METRIC}} there is Berth's figure, {{NAME.METRIC.peer}} the peer's and
-{{NAME.METRIC.ratio}} the one over the other; :% makes per cent of it and :us microseconds of nanoseconds. {{facts}} says where and when they were measured.
+The text is bench/performance.md.in, where {{parts: NAME, ...}} stands for bench/NAME/performance.md.in of each benchmark. {{NAME.METRIC}} is
+Berth's figure, {{NAME.METRIC.peer}} the peer's and {{NAME.METRIC.ratio}} the one over the other; :% makes per cent of it and :us microseconds of
+nanoseconds. {{facts}} says where and when they were measured.
 """
 
 import argparse
@@ -15,15 +16,14 @@ import re
 import subprocess
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from bench.harness import ROOT, benchmarks  # noqa: E402
+
 TEMPLATE = ROOT / "bench" / "performance.md.in"
 JSON = ROOT / "docs" / "performance.json"
 DOCUMENT = ROOT / "docs" / "performance.md"
 UNKNOWN = "–"  # There was no peer, or a quick run does not measure it.
-# Folders whose change makes a benchmark's figures old, beside its own.
-SOURCES = {"webhook": ["async", "handlers", "http", "kube", "reconcile", "server"], "watch": ["handlers", "server"], "queue": ["reconcile/runtime"],
-           "informer": ["async", "http", "kube"], "allocator": ["reconcile/ipam"], "restart": ["async", "http", "kube", "reconcile", "server"],
-           "eip": ["async", "cloud", "http", "kube", "reconcile", "server"]}
 
 
 class ReportError(Exception):
@@ -96,8 +96,18 @@ def facts(reports):
     return "\n".join(lines)
 
 
+def with_parts(template):
+    """The template with the part of each benchmark in its place."""
+    place = re.search(r"\{\{parts: (.*?)\}\}", template)
+    names = place[1].split(", ")
+    if sorted(names) != sorted(benchmarks()):
+        raise ReportError(f"the template has parts of {names}, and the benchmarks are {list(benchmarks())}")
+    parts = [(ROOT / "bench" / name / "performance.md.in").read_text().rstrip("\n") for name in names]
+    return template.replace(place[0], "\n\n".join(parts))
+
+
 def document(template, reports):
-    expected, got = list(SOURCES), [report["name"] for report in reports]
+    expected, got = list(benchmarks()), [report["name"] for report in reports]
     if sorted(expected) != sorted(got):
         raise ReportError(f"the JSON has the benchmarks {got}, and {expected} are needed: ./scripts/bench --json without a name")
     figures, head = Figures(reports), facts(reports)
@@ -107,8 +117,8 @@ def document(template, reports):
 def changed_since(commit):
     """The benchmarks whose sources have changed since, with the number of commits."""
     changed = {}
-    for name, folders in SOURCES.items():
-        command = ["git", "-C", ROOT, "rev-list", "--count", f"{commit}..HEAD", "--", f"bench/{name}", *folders]
+    for name, module in benchmarks().items():
+        command = ["git", "-C", ROOT, "rev-list", "--count", f"{commit}..HEAD", "--", f"bench/{name}", *module.SOURCES]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0 and int(done.stdout):
             changed[name] = int(done.stdout)
@@ -121,7 +131,7 @@ def main():
     options = parser.parse_args()
     try:
         reports = json.loads(JSON.read_text())
-        text = document(TEMPLATE.read_text(), reports)
+        text = document(with_parts(TEMPLATE.read_text()), reports)
     except (ReportError, OSError, ValueError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -13,10 +13,10 @@ from bench import report  # noqa: E402
 def reports(**changes):
     machine = {"cpu": "Test CPU", "cores": 2, "memory_gib": 23.5, "kernel": "6.1"}
     made = [{"name": name, "quick": False, "commit": "0123456789abcdef", "date": "2026-11-17T08:00:00Z", "machine": machine, "quiet": True,
-             "other_cores": 0.02, "stolen_cores": 0, "results": []} for name in report.SOURCES]
-    made[0]["results"] = [{"metric": "rate", "value": 53505.0, "unit": "", "peer": 3425.0, "ratio": 15.622},
+             "other_cores": 0.02, "stolen_cores": 0, "results": []} for name in report.benchmarks()]
+    made[-1]["results"] = [{"metric": "rate", "value": 53505.0, "unit": "", "peer": 3425.0, "ratio": 15.622},
                           {"metric": "alone", "value": 0.2714, "unit": "", "peer": None, "ratio": None}]
-    made[0].update(changes)
+    made[-1].update(changes)
     return made
 
 
@@ -42,6 +42,13 @@ class ReportTest(unittest.TestCase):
     def test_two_commits_do_not_make_one_document(self):
         with self.assertRaisesRegex(report.ReportError, "differ in commit"):
             report.document("{{facts}}", reports(commit="fedcba9876543210"))
+
+    def test_the_template_has_a_part_of_each_benchmark(self):
+        names = list(report.benchmarks())
+        text = report.with_parts("before {{parts: " + ", ".join(names) + "}} after")
+        self.assertEqual(text.count("\n## "), len(names) - 1)
+        with self.assertRaisesRegex(report.ReportError, "the template has parts of"):
+            report.with_parts("{{parts: " + ", ".join(names[1:]) + "}}")
 
     def test_a_benchmark_is_missing(self):
         with self.assertRaisesRegex(report.ReportError, "are needed"):

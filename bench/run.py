@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Runs the benchmarks and prints what they measured. Called by scripts/bench, which builds what is needed first.
 
-A benchmark is a folder here with a measure.py: TARGETS (what CMake builds for it), CAPTION (what the table is about) and
-run(context), which returns its list of Metric. Add its name to BENCHMARKS; if it has a Go peer, that is peers/NAME.
+A benchmark is a folder here. Its measure.py has TARGETS (the programs that CMake builds for it), SOURCES (the folders whose change makes its
+figures old, beside its own), CAPTION (the heading of its table) and run(context), which returns its list of Metric. Its CMakeLists.txt has its
+programs, its performance.md.in its part of docs/performance.md. A Go peer is peers/NAME.
 """
 
 import argparse
-import importlib
 import json
 import os
 import pathlib
@@ -15,10 +15,10 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from bench.harness import ROOT, BenchError, Context, say  # noqa: E402
+from bench.harness import ROOT, BenchError, Context, benchmarks, say  # noqa: E402
 from bench.surroundings import OtherWork, commit, machine, now  # noqa: E402
 
-BENCHMARKS = ["webhook", "watch", "queue", "informer", "allocator", "restart", "eip"]
+BENCHMARKS = benchmarks()
 
 
 def measure(name, quick):
@@ -29,13 +29,9 @@ def measure(name, quick):
         if (ROOT / "bench" / "peers" / name).exists() and not context.peer(name):
             say(f"WARNING: {name}: there is no peer program: Berth is measured alone")
         began, other_work = now(), OtherWork()
-        results = module(name).run(context)
+        results = BENCHMARKS[name].run(context)
     return {"name": name, "quick": quick, "commit": commit(), "date": began, "machine": machine(), **other_work.measured(),
             "results": [result.to_json() for result in results]}
-
-
-def module(name):
-    return importlib.import_module(f"bench.{name}.measure")
 
 
 def table(report):
@@ -48,7 +44,7 @@ def table(report):
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.2f}"
         rows.append((name, row["unit"], cell(row["value"]), cell(row["peer"]), ratio))
     widths = [max(map(len, column)) for column in zip(*rows)]
-    lines = [f"\n{report['name']}: {module(report['name']).CAPTION}\n"]
+    lines = [f"\n{report['name']}: {BENCHMARKS[report['name']].CAPTION}\n"]
     for row in rows:
         left = [row[0].ljust(widths[0]), row[1].ljust(widths[1])]
         lines.append("  ".join(left + [text.rjust(width) for text, width in zip(row[2:], widths[2:])]))
@@ -64,7 +60,7 @@ def main():
     options = parser.parse_args()
     names = [options.name] if options.name else BENCHMARKS
     if options.targets:
-        print(*dict.fromkeys(target for name in names for target in module(name).TARGETS), sep="\n")
+        print(*dict.fromkeys(target for name in names for target in BENCHMARKS[name].TARGETS), sep="\n")
         return
     reports = []
     for name in names:

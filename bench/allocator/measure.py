@@ -10,6 +10,7 @@ import subprocess
 from bench.harness import BenchError, Metric, say
 
 TARGETS = ["bench_allocator"]
+SOURCES = ["reconcile/ipam"]
 CAPTION = ("One pool of 2^27 IPv4 addresses, blocks from /24 to /30 as likely, one core, CPU time. allocations: a million into an empty\n"
            "pool. churn: random blocks come and go at so many live ones; flat is the cost at 1,000,000 over that at 1,000 (at most 3).\n"
            "status: all free counts; its peer is a full recount over the live blocks, as plexaubnet did for every event.\n"

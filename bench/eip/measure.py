@@ -15,6 +15,7 @@ from bench.harness import BenchError, Metric, Program, say
 from bench.restart.measure import CONNECTIONS, LEASES, PATIENCE, REST, Cluster, peak
 
 TARGETS = ["bench_eip", "berth"]
+SOURCES = ["async", "cloud", "http", "kube", "reconcile", "server"]
 CAPTION = ("5,000 EIPs (--quick: 500) made at once; the cloud takes 600 calls of each action in a minute and shows a new address after 3 s. The\n"
            "goals: 95 % of the limit, 50 EIPs a call in a resync, no address twice, 60 MiB. Virtual time but for rss: a berth serve that has\n"
            "allocated them from berth simulate-cloud (6,000 calls a minute, to be done soon), with berth demo as the API server. No peer.")

@@ -3,6 +3,7 @@
 from bench.harness import BenchError, Metric, Program
 
 TARGETS = ["bench_informer", "bench_informer_server"]
+SOURCES = ["async", "http", "kube"]
 CAPTION = ("200,000 Sandbox-like objects of 5 KB in a cache with one index, over plain HTTP, a core for the client and one for the "
            "server. bytes_per_object is RSS over objects; the peer is client-go's dynamic informer with a transform that keeps "
            "the same fields, unless a row says whole (no transform)")

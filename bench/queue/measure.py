@@ -12,6 +12,7 @@ import subprocess
 from bench.harness import BenchError, Metric, say
 
 TARGETS = ["bench_queue"]
+SOURCES = ["reconcile/runtime"]
 CAPTION = ("10,000 keys such as namespace-17/name-4217, one core, seconds of CPU time. One op: a key is added, got and done. ops: all keys\n"
            "are added, then worked off; single: each is worked off as soon as it is added; rate_limited: each is added, got, added\n"
            "rate limited, done, and when its time has come got, forgotten and done. Peer: client-go's workqueue, GOMAXPROCS=1.")

@@ -13,6 +13,7 @@ import time
 from bench.harness import BenchError, Metric, Program, say
 
 TARGETS = ["berth"]
+SOURCES = ["async", "http", "kube", "reconcile", "server"]
 CAPTION = ("100,000 Subnets (--quick: 10,000), written by hand, of one SubnetPool 10.0.0.0/8; berth demo as the API server on one core, "
            "berth serve on the other. From exec to /readyz ok, and to leading with all of it known (the log's \"system at work\"); "
            "RSS 10 s later. The goal is 5 s and 150 MiB. There is no peer. bytes_per_claim: 5,000 bound claims, each with its Subnet")

@@ -16,8 +16,8 @@ import time
 
 from bench.harness import BenchError, Metric, Program, allow_files, check_undisturbed, say
 
-HAS_SERVER = (pathlib.Path(__file__).resolve().parent / "server.cc").exists()
-TARGETS = ["bench_watch"] + (["bench_watch_server"] if HAS_SERVER else [])
+TARGETS = ["bench_watch", "bench_watch_server"]
+SOURCES = ["handlers", "server"]
 WATCHERS = 5000
 CAPTION = (f"{WATCHERS:,} watchers of one object, TLS, one core for the server; each line checked for order, gap and duplicate.\n"
            "Peer: Go net/http with apimachinery's watch.Broadcaster, GOMAXPROCS=1.")

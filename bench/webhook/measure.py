@@ -18,6 +18,7 @@ from bench.harness import IMAGE, BenchError, Metric, Program, check_undisturbed,
 from bench.restart.measure import GROUP, LEASES, Cluster
 
 TARGETS = ["berth", "bench_webhook_floor"]
+SOURCES = ["async", "handlers", "http", "kube", "reconcile", "server"]
 CAPTION = ("AdmissionReview of 4,110 bytes (SubnetPool CREATE), TLS keep-alive, 16 connections, one core for the server.\n"
            "Peer: controller-runtime's webhook server, GOMAXPROCS=1; in rows rust_…: axum, rustls and kube-rs's types on one thread.\n"
            "Floor: Drogon with a constant answer. Rows claim_…: SubnetClaim CREATE, each of another claim; the first 256 reserve a block,\n"
