@@ -13,17 +13,8 @@
 namespace berth::server {
 
 // The simulated cloud as its clients meet it. Its API is at "/", as the real one's. Beside it, with
-// no key asked for, is what others do with the same account and what a cloud does not tell, in
-// JSON:
+// no key asked for, are the paths of cloud::simulator::OutOfBand, and
 //
-//   GET    /ledger      how many addresses there are and were, and how often each action was called
-//   GET    /eips        all addresses
-//   PATCH  /eips/ID     name, description, deletionProtection; instanceID, which makes it InUse;
-//                       lockReason (financial, security), which locks it
-//   DELETE /eips/ID     at once, whatever it is used for
-//   POST   /packages    a bandwidth package
-//   PUT    /keys/ID     an access key whose secret is the body; /keys/ID/ACCOUNT: of that account
-//   DELETE /keys/ID
 //   PUT    /refusal/CODE  every call of the API is refused with this code
 //   DELETE /refusal
 //
