@@ -75,12 +75,14 @@ type_one() {
   ((status == expected)) || fail "status $status, not $expected, as shown by: $2"
 }
 
-@test "the commands of README, ipam.md and eip.md work in the order in which they are printed" {
+@test "the commands of README and of each system's document work in the order in which they are printed" {
   dir=$BATS_TEST_TMPDIR/documented
   spawn "$dir" berth "${BERTH_BIN:-$root/build/release/server/berth}" demo --port 0 --state-dir "$dir/state"
   await "$dir" berth 120 grep -q '^  curl ' "$dir/logs/berth.log"
   cd "$root"
-  for document in README.md docs/ipam.md docs/eip.md; do
+  documents=(README.md)
+  for system in charts/berth/files/systems/*.yaml; do documents+=("docs/$(basename "$system" .yaml).md"); done
+  for document in "${documents[@]}"; do
     KUBECONFIG=$dir/state/kubeconfig run type_documented "$document"
     [ "$status" = 0 ] || { stop "$dir" berth; fail "$document: $output"; }
   done

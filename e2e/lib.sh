@@ -1,6 +1,13 @@
 # Shared by the scripts and the tests of this folder: source it, do not run it.
 # Processes are kept as files, DIR/run/NAME.pid while NAME runs and DIR/run/NAME.exit after it, so that another shell can end what this one began.
 
+# source_systems: e2e/systems/NAME.sh adds what a system needs on loopback to chart_values (NAME=VALUE) and serve_options.
+source_systems() {
+  local file
+  chart_values=() serve_options=()
+  for file in "$root"/e2e/systems/*.sh; do source "$file"; done
+}
+
 # eventually SECONDS COMMAND...: runs COMMAND until it succeeds; on the deadline, fails with the last attempt's output.
 eventually() {
   local deadline=$((SECONDS + $1)) output
