@@ -21,6 +21,7 @@ struct Simulation {
     std::function<std::unique_ptr<Scenario>(std::uint64_t seed)> make;
   };
   std::vector<Variant> variants;  // every seed is run with each
+  bool system = false;            // proves a system of Berth's, and not the simulation itself
 };
 
 const std::vector<Simulation>& Simulations();

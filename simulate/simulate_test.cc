@@ -7,10 +7,8 @@
 
 #include "async/sanitized.h"
 #include "log/log.h"
-#include "simulate/ipam.h"
 #include "simulate/process.h"
 #include "simulate/run.h"
-#include "simulate/world.h"
 
 namespace berth::simulate {
 namespace {
@@ -53,25 +51,6 @@ TEST(Simulation, FindsEachBugWithinAThousandSeeds) {
                                           "misses a delete"));
 }
 
-// Replicas make Subnets with a time limit in the query of the path.
-TEST(Simulation, AScenarioSeesTheWritesOfReplicasByTheirPath) {
-  class Seeing : public Ipam {
-   public:
-    std::optional<std::string> Check(World& world, const std::string& writer,
-                                     const kube::Request& request) override {
-      if (writer != "user") paths.insert(request.path);
-      return Ipam::Check(world, writer, request);
-    }
-    std::set<std::string> paths;
-  };
-  log::SetLevel("error");
-  Seeing scenario;
-  World world({.seed = 1, .faults = false}, scenario);
-  EXPECT_EQ(world.Run(), std::nullopt);
-  EXPECT_THAT(scenario.paths, testing::Contains(testing::EndsWith("/namespaces/default/subnets")));
-  EXPECT_THAT(scenario.paths, testing::Not(testing::Contains(HasSubstr("?"))));
-}
-
 TEST(Simulation, FindsNothingInTheControllerThatIsRight) {
   const Report report = Simulate("toy", 300 / kShare);
   EXPECT_TRUE(report.violations.empty()) << First(report);
@@ -105,16 +84,6 @@ TEST(Simulation, ASeedIsOneExactRun) {
   const auto first = trace();
   EXPECT_GT(first.size(), 100u);
   EXPECT_EQ(first, trace());
-}
-
-// Where objects are in memory depends on the runs before, and must not matter.
-TEST(Simulation, ASeedIsTheSameRunBesideOthers) {
-  const auto disruptions = [](unsigned jobs) {
-    return RunSeeds(Find("eip"), {.first = 60, .seeds = 60 / kShare, .jobs = jobs},
-                    [](const auto&) {})
-        .disruptions;
-  };
-  EXPECT_EQ(disruptions(1), disruptions(2));
 }
 
 // The program as people use it.
@@ -187,17 +156,31 @@ TEST_F(ProcessTest, APauseDelaysTurnsAndKeepsTheirOrder) {
   EXPECT_GE(scheduler_.Now().time_since_epoch(), 10s);
 }
 
-TEST(Simulation, IpamIsRight) {
-  const Report report = Simulate("ipam", 100 / kShare);
+class SystemSimulation : public testing::TestWithParam<Simulation> {};
+
+TEST_P(SystemSimulation, IsRight) {
+  const Report report = Simulate(GetParam().name, 100 / kShare);
   EXPECT_TRUE(report.violations.empty()) << First(report);
   EXPECT_GT(report.disruptions, 100 / kShare);
 }
 
-TEST(Simulation, EipIsRight) {
-  const Report report = Simulate("eip", 100 / kShare);
-  EXPECT_TRUE(report.violations.empty()) << First(report);
-  EXPECT_GT(report.disruptions, 100 / kShare);
+// Where objects are in memory depends on the runs before, and must not matter.
+TEST_P(SystemSimulation, ASeedIsTheSameRunBesideOthers) {
+  const auto disruptions = [](unsigned jobs) {
+    return RunSeeds(GetParam(), {.first = 60, .seeds = 60 / kShare, .jobs = jobs},
+                    [](const auto&) {})
+        .disruptions;
+  };
+  EXPECT_EQ(disruptions(1), disruptions(2));
 }
+
+std::vector<Simulation> Systems() {
+  auto systems = Simulations();
+  std::erase_if(systems, [](const Simulation& simulation) { return !simulation.system; });
+  return systems;
+}
+INSTANTIATE_TEST_SUITE_P(Simulation, SystemSimulation, testing::ValuesIn(Systems()),
+                         [](const auto& simulation) { return simulation.param.name; });
 
 }  // namespace
 }  // namespace berth::simulate
