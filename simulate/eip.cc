@@ -1,7 +1,5 @@
 #include "simulate/eip.h"
 
-#include <prometheus/registry.h>
-
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -174,59 +172,14 @@ class Eip::Keys : public cloud::aliyun::Credentials {
   const Eip& owner_;
 };
 
-// Berth with one region: another one takes a restart.
-class Eip::Replica : public Program {
- public:
-  Replica(Eip& owner, Process& process, kube::Transport& transport)
-      : owner_(owner), process_(process), transport_(transport) {
-    owner_.running_.push_back(this);
-    Restart();
-  }
-  ~Replica() override {
-    std::erase(owner_.running_, this);
-    owner_.front_->Leave(process_);
-  }
-
-  async::Task<void> Stop() override { return berth_->leadership.Stop(); }
-  std::size_t Remembered() const { return berth_->system.Remembered(); }
-
-  void Restart() {
-    owner_.front_->Leave(process_);
-    berth_.reset();
-    const std::string identity =
-        Format("{}.{}.{}", process_.name(), process_.life(), ++owner_.starts_);
-    berth_ = std::make_unique<Berth>(owner_, process_, transport_, identity);
-    owner_.front_->Join(process_, berth_->webhooks);
-    berth_->leadership.Start();
-  }
-
- private:
-  struct Berth {
-    Berth(Eip& owner, Process& process, kube::Transport& transport, const std::string& identity)
-        : to_cloud(*owner.network_, process),
-          credentials(owner),
-          api(process, to_cloud, credentials, nullptr, OptionsFor(owner.region_)),
-          accounts(process, to_cloud, nullptr, OptionsFor(owner.region_)),
-          vpcs(api, credentials, accounts, owner.region_),
-          leadership(process, transport, {.ns = "default", .name = "berth", .identity = identity}),
-          system(process, transport, leadership, vpcs, {}),
-          desk(process),
-          webhooks(registry) {
-      admission::RegisterEip(webhooks, desk);
-      desk.Open(&system);
-    }
-
-    simulator::Transport to_cloud;
-    Keys credentials;
-    cloud::aliyun::ApiClient api;
-    cloud::aliyun::KeyAccounts accounts;
-    cloud::aliyun::VpcClients vpcs;
-    runtime::Leadership leadership;
-    eip::System system;
-    eip::Desk desk;
-    prometheus::Registry registry;
-    admission::Webhooks webhooks;
-  };
+// The way to the cloud with one region: another one takes a restart.
+struct Eip::Account {
+  Account(Eip& owner, Process& process)
+      : to_cloud(*owner.network_, process),
+        credentials(owner),
+        api(process, to_cloud, credentials, nullptr, OptionsFor(owner.region_)),
+        accounts(process, to_cloud, nullptr, OptionsFor(owner.region_)),
+        vpcs(api, credentials, accounts, owner.region_) {}
 
   static cloud::aliyun::ApiOptions OptionsFor(const std::string& region) {
     return {.endpoint = cloud::aliyun::VpcEndpoint(region, false),
@@ -234,11 +187,26 @@ class Eip::Replica : public Program {
             .region = region};
   }
 
-  Eip& owner_;
-  Process& process_;
-  kube::Transport& transport_;
-  std::unique_ptr<Berth> berth_;
+  simulator::Transport to_cloud;
+  Keys credentials;
+  cloud::aliyun::ApiClient api;
+  cloud::aliyun::KeyAccounts accounts;
+  cloud::aliyun::VpcClients vpcs;
 };
+
+std::unique_ptr<SystemScenario::Berth> Eip::Make(Process& process, kube::Transport& transport,
+                                                 const std::string& identity) {
+  using System = EngineBerth<eip::System, eip::Desk>;
+  struct WithAccount : Account, System {
+    WithAccount(Eip& owner, Process& process, kube::Transport& transport,
+                const std::string& identity)
+        : Account(owner, process),
+          System(admission::RegisterEip, process, transport, identity, vpcs,
+                 eip::System::Options{}) {}
+  };
+  return std::make_unique<WithAccount>(*this, process, transport,
+                                       Format("{}.{}", identity, ++starts_));
+}
 
 Eip::Eip(std::uint64_t seed) : cloud_(OptionsFor(seed)), key_id_(kKeyId), region_(kRegion) {
   cloud_.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"});
@@ -263,12 +231,7 @@ void Eip::SetUp(World& world) {
   world.InstallDefinitions();
   for (int i = 0; i < 3; ++i) own_.push_back(cloud_.vpc().CreateEip({.name = "own"}));
   for (int i = 0; i < 2; ++i) packages_.push_back(cloud_.vpc().CreatePackage(100));
-  front_ = std::make_unique<WebhookFront>(world);
-  eip::Desk desk(front_->home());
-  prometheus::Registry registry;
-  admission::Webhooks webhooks(registry);
-  admission::RegisterEip(webhooks, desk);
-  front_->Install(webhooks);
+  InstallWebhooks(world, admission::RegisterEip);
   users_ = std::make_unique<Users>(
       world,
       std::vector{EipUsers([this](World& where) { return SomeAddress(where); }, own_, packages_)},
@@ -292,13 +255,9 @@ void Eip::SetUp(World& world) {
   }
 }
 
-std::unique_ptr<Program> Eip::Boot(World&, Process& process, kube::Transport& transport) {
-  return std::make_unique<Replica>(*this, process, transport);
-}
-
 void Eip::GiveRegion(const std::string& region) {
   if (std::exchange(region_, region) == region) return;
-  for (Replica* replica : running_) replica->Restart();
+  RestartAll();
 }
 
 // Somebody gives Berth the key of another account, or another region, and takes it back later.
@@ -413,8 +372,7 @@ bool Eip::DeleteAll(World& world) {
         PathOf(NameOf(object)),
         Format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})", eip::kOnStuckAnnotation));
   }
-  users_->DeleteAll();
-  return true;
+  return SystemScenario::DeleteAll(world);
 }
 
 std::optional<std::string> Eip::Left(World& world) {
@@ -427,12 +385,7 @@ std::optional<std::string> Eip::Left(World& world) {
     return Format("{} is left: {}", NameOf(objects[0]), Text(ReadyOf(objects[0]), "message"));
   }
   if (auto leaked = witness_.Leaked(objects)) return leaked;
-  for (const Replica* replica : running_) {
-    if (const std::size_t entries = replica->Remembered(); entries > 0) {
-      return Format("a replica remembers {} entries of nothing", entries);
-    }
-  }
-  return std::nullopt;
+  return CheckMemory();
 }
 
 // Others let go of what they held, so that everything can come to its end.

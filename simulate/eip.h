@@ -14,10 +14,8 @@
 #include "simulate/eip_history.h"
 #include "simulate/eip_witness.h"
 #include "simulate/objects.h"
-#include "simulate/scenario.h"
+#include "simulate/system_scenario.h"
 #include "simulate/told_watch.h"
-#include "simulate/users.h"
-#include "simulate/webhook_front.h"
 
 namespace berth::simulate {
 
@@ -31,7 +29,7 @@ namespace berth::simulate {
 // who change and delete addresses in the cloud. What must hold: see EipWitness. In the end no
 // address is left that has no object, and every object's is as its spec says, or the object says
 // truly why not.
-class Eip : public Scenario {
+class Eip : public SystemScenario {
  public:
   static constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
   static constexpr const char* kRegion = "cn-hangzhou";
@@ -47,10 +45,7 @@ class Eip : public Scenario {
   explicit Eip(std::uint64_t seed);
   ~Eip() override;
 
-  int replicas() const override { return 2; }
   void SetUp(World& world) override;
-  std::unique_ptr<Program> Boot(World& world, Process& process,
-                                kube::Transport& transport) override;
   std::optional<std::string> Check(World& world, const std::string& writer,
                                    const kube::Request& request) override;
   async::Duration Aftermath(World& world) override;
@@ -58,13 +53,14 @@ class Eip : public Scenario {
   bool DeleteAll(World& world) override;
   std::optional<std::string> Left(World& world) override;
   std::vector<std::string> Refusable() const override { return {"eips"}; }
-  const Coverage* coverage() const override { return users_ ? &users_->coverage() : nullptr; }
 
  private:
-  class Replica;
   class Trouble;
   class Keys;
+  struct Account;
 
+  std::unique_ptr<Berth> Make(Process& process, kube::Transport& transport,
+                              const std::string& identity) override;
   void Act(World& world);
   void DropTags(World& world);
   bool IsSettled(const Json& object) const;
@@ -106,8 +102,6 @@ class Eip : public Scenario {
   std::unique_ptr<cloud::simulator::Network> network_;
   std::vector<std::string> own_;  // addresses that users had before
   std::vector<std::string> packages_;
-  std::unique_ptr<Users> users_;
-  std::unique_ptr<WebhookFront> front_;
   EipWitness witness_{cloud_};
   EipHistory history_{cloud_};
   std::set<std::string> wiped_;       // uids whose status somebody took away
@@ -129,7 +123,6 @@ class Eip : public Scenario {
   std::string key_id_;  // of the moment
   std::string region_;
   async::TimePoint moved_until_{};                // Berth had another key or region until then
-  std::vector<Replica*> running_;                 // in the order of their start
   int starts_ = 0;                                // of Berth, in all replicas
   std::map<std::string, std::string> sync_time_;  // uid to status.lastSyncTime, as last seen
   std::map<std::string, Json> ready_;             // uid to the Ready condition, as last seen

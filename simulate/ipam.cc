@@ -1,14 +1,10 @@
 #include "simulate/ipam.h"
 
-#include <prometheus/registry.h>
-
 #include <array>
-#include <utility>
 
 #include "handlers/admission/ipam.h"
 #include "log/format.h"
 #include "reconcile/ipam/desk.h"
-#include "reconcile/ipam/objects.h"
 #include "reconcile/ipam/system.h"
 #include "simulate/ipam_picture.h"
 #include "simulate/ipam_stories.h"
@@ -28,44 +24,6 @@ constexpr auto kCalm = 2min;
 
 }  // namespace
 
-class Ipam::Replica : public Program {
- public:
-  Replica(Ipam& owner, Process& process, kube::Transport& transport)
-      : owner_(owner),
-        process_(process),
-        leadership_(process, transport,
-                    {.ns = "default",
-                     .name = "berth",
-                     .identity = Format("{}.{}", process.name(), process.life())}),
-        system_(process, transport, leadership_, {.stamp_key = "the simulation's key"}),
-        desk_(process),
-        webhooks_(registry_) {
-    admission::RegisterIpam(webhooks_, desk_);
-    desk_.Open(&system_);
-    owner_.front_->Join(process, webhooks_);
-    owner_.running_.insert(this);
-    leadership_.Start();
-  }
-  ~Replica() override {
-    owner_.running_.erase(this);
-    owner_.front_->Leave(process_);
-  }
-  Replica(const Replica&) = delete;
-  Replica& operator=(const Replica&) = delete;
-
-  async::Task<void> Stop() override { return leadership_.Stop(); }
-  std::size_t Remembered() const { return system_.Remembered(); }
-
- private:
-  Ipam& owner_;
-  Process& process_;
-  runtime::Leadership leadership_;
-  ipam::System system_;
-  ipam::Desk desk_;
-  prometheus::Registry registry_;
-  admission::Webhooks webhooks_;
-};
-
 Ipam::Ipam() = default;
 Ipam::~Ipam() = default;
 
@@ -74,13 +32,7 @@ void Ipam::SetUp(World& world) {
   world.Must({.method = kube::Method::kPost,
               .path = "/api/v1/namespaces",
               .body = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})"});
-  front_ = std::make_unique<WebhookFront>(world);
-  // What is served is the same for every replica.
-  ipam::Desk desk(front_->home());
-  prometheus::Registry registry;
-  admission::Webhooks webhooks(registry);
-  admission::RegisterIpam(webhooks, desk);
-  front_->Install(webhooks);
+  InstallWebhooks(world, admission::RegisterIpam);
   users_ = std::make_unique<Users>(
       world, IpamUsers(), std::vector<std::string>(kNamespaces.begin(), kNamespaces.end()));
   users_->on_tampered = [this](const Json& object, const std::string&) {
@@ -103,8 +55,11 @@ void Ipam::SetUp(World& world) {
   }
 }
 
-std::unique_ptr<Program> Ipam::Boot(World&, Process& process, kube::Transport& transport) {
-  return std::make_unique<Replica>(*this, process, transport);
+std::unique_ptr<SystemScenario::Berth> Ipam::Make(Process& process, kube::Transport& transport,
+                                                  const std::string& identity) {
+  return std::make_unique<EngineBerth<ipam::System, ipam::Desk>>(
+      admission::RegisterIpam, process, transport, identity,
+      ipam::System::Options{.stamp_key = "the simulation's key"});
 }
 
 std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
@@ -143,11 +98,6 @@ std::vector<std::string> Ipam::Refusable() const {
   return {"subnetpools", "subnets", "subnetclaims"};
 }
 
-bool Ipam::DeleteAll(World&) {
-  users_->DeleteAll();
-  return true;
-}
-
 std::optional<std::string> Ipam::Left(World& world) {
   users_->DeleteAll();
   for (const char* ns : kNamespaces) {
@@ -156,11 +106,7 @@ std::optional<std::string> Ipam::Left(World& world) {
   const auto other = world.Ask({.path = kOther});
   if (other.code == 200 && other.body["metadata"].find("deletionTimestamp"))
     return "the namespace is still being deleted, with nothing in it";
-  for (const Replica* replica : running_) {
-    if (replica->Remembered() > 0)
-      return Format("a replica remembers {} entries of nothing", replica->Remembered());
-  }
-  return std::nullopt;
+  return CheckMemory();
 }
 
 }  // namespace berth::simulate

@@ -3,14 +3,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "simulate/ipam_stories.h"
-#include "simulate/scenario.h"
-#include "simulate/users.h"
-#include "simulate/webhook_front.h"
+#include "simulate/system_scenario.h"
 
 namespace berth::simulate {
 
@@ -19,15 +16,12 @@ namespace berth::simulate {
 // claim that shares an address with another claim's, unless one is the block that the other's pool
 // is made of. In the end every claim is Bound, or in Error for a reason that is true; figures are
 // exact; nothing is left of what is gone, neither in the API server nor in memory.
-class Ipam : public Scenario {
+class Ipam : public SystemScenario {
  public:
   Ipam();
   ~Ipam() override;
 
-  int replicas() const override { return 2; }
   void SetUp(World& world) override;
-  std::unique_ptr<Program> Boot(World& world, Process& process,
-                                kube::Transport& transport) override;
   std::optional<std::string> Check(World& world, const std::string& writer,
                                    const kube::Request& request) override;
   std::optional<std::string> Unsettled(World& world) override;
@@ -35,18 +29,14 @@ class Ipam : public Scenario {
   // Over before the first resync of a leader that begins when all is well: nothing waits for that.
   async::Duration patience() const override { return std::chrono::minutes(6); }
   std::vector<std::string> Refusable() const override;
-  bool DeleteAll(World& world) override;
   std::optional<std::string> Left(World& world) override;
-  const Coverage* coverage() const override { return users_ ? &users_->coverage() : nullptr; }
 
  private:
-  class Replica;
+  std::unique_ptr<Berth> Make(Process& process, kube::Transport& transport,
+                              const std::string& identity) override;
 
-  std::set<const Replica*> running_;
   std::map<std::string, std::string> told_;  // see IpamPicture::CheckStatus
   std::unique_ptr<IpamStories> stories_;
-  std::unique_ptr<Users> users_;
-  std::unique_ptr<WebhookFront> front_;
 };
 
 }  // namespace berth::simulate
