@@ -3,8 +3,10 @@
 #include <prometheus/registry.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "async/executor.h"
@@ -66,6 +68,30 @@ class System {
   virtual std::vector<const runtime::Controller*> controllers() const = 0;
   // Ends all that Start began; the leadership has been given back and calls nobody any more.
   virtual void Stop() = 0;
+};
+
+// A system whose webhooks ask its engine, a class of reconcile/, through a runtime::Desk.
+template <typename Engine, typename Desk>
+class EngineSystem : public System {
+ public:
+  explicit EngineSystem(async::Executor& control) : desk_(control) {}
+
+  std::vector<const runtime::Controller*> controllers() const override {
+    return engine_->controllers();
+  }
+  void Stop() override {
+    desk_.Open(nullptr);
+    engine_.reset();
+  }
+
+ protected:
+  void Open(std::unique_ptr<Engine> engine) {
+    engine_ = std::move(engine);
+    desk_.Open(engine_.get());
+  }
+
+  Desk desk_;
+  std::unique_ptr<Engine> engine_;  // of the control thread
 };
 
 }  // namespace berth::server

@@ -51,9 +51,10 @@ async::Task<kube::Result<Findings>> CheckSecret(const Survey* survey, std::strin
                       "both"}};
 }
 
-class Eip : public System {
+class Eip : public EngineSystem<eip::System, eip::Desk> {
  public:
-  Eip(async::Executor& control, const AliyunOptions& options) : options_(options), desk_(control) {}
+  Eip(async::Executor& control, const AliyunOptions& options)
+      : EngineSystem(control), options_(options) {}
 
   std::string_view name() const override { return "eip"; }
   std::vector<Kind> kinds() const override { return {{eip::kEips}}; }
@@ -66,23 +67,13 @@ class Eip : public System {
     admission::RegisterEip(webhooks, desk_);
   }
   void Start(const Host& host) override {
-    system_ = std::make_unique<eip::System>(
+    Open(std::make_unique<eip::System>(
         host.executor, host.transport, host.leadership, *host.aliyun,
-        eip::System::Options{.resync = options_.eip_resync, .registry = &host.registry});
-    desk_.Open(system_.get());
-  }
-  std::vector<const runtime::Controller*> controllers() const override {
-    return system_->controllers();
-  }
-  void Stop() override {
-    desk_.Open(nullptr);
-    system_.reset();
+        eip::System::Options{.resync = options_.eip_resync, .registry = &host.registry}));
   }
 
  private:
   const AliyunOptions options_;
-  eip::Desk desk_;
-  std::unique_ptr<eip::System> system_;  // of the control thread
 };
 
 std::string_view Eip::demo_commands() const {

@@ -11,9 +11,9 @@
 namespace berth::server {
 namespace {
 
-class Ipam : public System {
+class Ipam : public EngineSystem<ipam::System, ipam::Desk> {
  public:
-  explicit Ipam(async::Executor& control) : desk_(control) {}
+  using EngineSystem::EngineSystem;
 
   std::string_view name() const override { return "ipam"; }
   std::vector<Kind> kinds() const override {
@@ -31,29 +31,19 @@ class Ipam : public System {
     api.Add(recalculation_);
   }
   void Start(const Host& host) override {
-    system_ = std::make_unique<ipam::System>(
+    Open(std::make_unique<ipam::System>(
         host.executor, host.transport, host.leadership,
         ipam::System::Options{.stamp_key = host.derive_key("berth allocation stamps"),
-                              .registry = &host.registry});
-    desk_.Open(system_.get());
+                              .registry = &host.registry}));
   }
   void Publish() override {
-    for (const std::string& pool : system_->TakeDirty())
-      apis::PublishPoolUsage(usages_, pool, system_->space());
-  }
-  std::vector<const runtime::Controller*> controllers() const override {
-    return system_->controllers();
-  }
-  void Stop() override {
-    desk_.Open(nullptr);
-    system_.reset();
+    for (const std::string& pool : engine_->TakeDirty())
+      apis::PublishPoolUsage(usages_, pool, engine_->space());
   }
 
  private:
-  ipam::Desk desk_;
   apis::LiveCollection usages_{apis::PoolUsageType()};
   apis::PoolRecalculation recalculation_{desk_};
-  std::unique_ptr<ipam::System> system_;  // of the control thread
 };
 
 std::string_view Ipam::demo_commands() const {
