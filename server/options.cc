@@ -113,120 +113,92 @@ CLI::Option* AddLimitsOfActions(CLI::App& app, const char* flag, std::map<std::s
 }
 
 void AddListeners(CLI::App& app, Options& options) {
-  const std::string group = "Listeners";
-  AddBindAddress(app, options.bind_address, "Address of all listeners")->group(group);
+  app.option_defaults()->group("Listeners");
+  AddBindAddress(app, options.bind_address, "Address of all listeners");
   AddPort(app, "--webhook-port", options.webhook_port,
-          "HTTPS: admission webhooks (0: any free port)")
-      ->group(group);
-  AddPort(app, "--api-port", options.api_port, "HTTPS: the aggregated API")->group(group);
-  AddPort(app, "--metrics-port", options.metrics_port, "HTTP: Prometheus metrics at /metrics")
-      ->group(group);
-  AddPort(app, "--health-port", options.health_port, "HTTP: /livez, /readyz, /healthz")
-      ->group(group);
+          "HTTPS: admission webhooks (0: any free port)");
+  AddPort(app, "--api-port", options.api_port, "HTTPS: the aggregated API");
+  AddPort(app, "--metrics-port", options.metrics_port, "HTTP: Prometheus metrics at /metrics");
+  AddPort(app, "--health-port", options.health_port, "HTTP: /livez, /readyz, /healthz");
 }
 
 void AddTls(CLI::App& app, Options& options) {
-  const std::string group = "TLS and identity";
+  app.option_defaults()->group("TLS and identity");
   auto* cert = app.add_option("--tls-cert-file", options.tls_cert_file,
                               "Serving certificate, PEM; read again when it changes. Without it "
-                              "one is made below --state-dir")
-                   ->group(group);
-  auto* key = app.add_option("--tls-private-key-file", options.tls_private_key_file, "Its key, PEM")
-                  ->group(group);
+                              "one is made below --state-dir");
+  auto* key =
+      app.add_option("--tls-private-key-file", options.tls_private_key_file, "Its key, PEM");
   cert->needs(key);
   key->needs(cert);
   app.add_option("--tls-names", options.tls_names,
                  "DNS names and addresses of a certificate made here")
-      ->delimiter(',')
-      ->group(group);
+      ->delimiter(',');
   app.add_option("--tls-min-version", options.tls_min_version, "Lowest TLS version: 1.2 or 1.3")
-      ->check(CLI::IsMember({"1.2", "1.3"}))
-      ->group(group);
+      ->check(CLI::IsMember({"1.2", "1.3"}));
   app.add_option("--tls-cipher-suites", options.tls_cipher_suites,
                  "Cipher suites by OpenSSL's names, for both TLS versions")
-      ->delimiter(',')
-      ->group(group);
+      ->delimiter(',');
   app.add_option("--requestheader-client-ca-file", options.requestheader_client_ca_file,
                  "CA of the API server's front proxy; by default read from the cluster "
-                 "(kube-system/extension-apiserver-authentication)")
-      ->group(group);
+                 "(kube-system/extension-apiserver-authentication)");
   app.add_option("--requestheader-allowed-names", options.requestheader_allowed_names,
                  "Common names of the front proxy, with the CA file only")
-      ->delimiter(',')
-      ->group(group);
+      ->delimiter(',');
   auto* webhook_ca = app.add_option("--webhook-client-ca-file", options.webhook_client_ca_file,
                                     "CA of the certificate that the API server shows to webhooks; "
-                                    "nobody else is served there. Without it anybody is")
-                         ->group(group);
+                                    "nobody else is served there. Without it anybody is");
   app.add_option("--webhook-client-names", options.webhook_client_names,
                  "Common names of that certificate; by default any that the CA has signed")
       ->delimiter(',')
-      ->needs(webhook_ca)
-      ->group(group);
+      ->needs(webhook_ca);
 }
 
 void AddLimits(CLI::App& app, Options& options) {
-  const std::string group = "Limits";
+  app.option_defaults()->group("Limits");
   app.add_option("--io-threads", options.io_threads, "Threads for TLS, HTTP and JSON")
-      ->check(CLI::Range(1, 64))
-      ->group(group);
+      ->check(CLI::Range(1, 64));
   app.add_option("--max-in-flight", options.max_in_flight,
                  "Requests served at once; more are answered 429")
-      ->check(CLI::Range(1, 100'000))
-      ->group(group);
+      ->check(CLI::Range(1, 100'000));
   app.add_option("--max-connections", options.max_connections,
                  "Connections of all listeners; more are closed. An idle one takes up to 45 KB")
-      ->check(CLI::Range(16, 1'000'000))
-      ->group(group);
+      ->check(CLI::Range(16, 1'000'000));
   AddDuration(app, "--request-timeout", options.request_timeout,
-              "Time for a whole request to arrive")
-      ->group(group);
+              "Time for a whole request to arrive");
   AddDuration(app, "--idle-timeout", options.idle_timeout,
-              "Time an idle connection is kept; the API server drops its own after 90s")
-      ->group(group);
+              "Time an idle connection is kept; the API server drops its own after 90s");
   AddDuration(app, "--shutdown-delay", options.shutdown_delay,
-              "After SIGTERM: time to serve on, not ready, until no more traffic comes")
-      ->group(group);
+              "After SIGTERM: time to serve on, not ready, until no more traffic comes");
   AddDuration(app, "--grace-period", options.grace_period,
-              "After SIGTERM: time in all until requests under way are given up")
-      ->group(group);
+              "After SIGTERM: time in all until requests under way are given up");
 }
 
 void AddAliyun(CLI::App& app, AliyunOptions& options) {
-  const std::string group = "Alibaba Cloud";
+  app.option_defaults()->group("Alibaba Cloud");
   app.add_option("--aliyun-region", options.region,
-                 "Region of the EIPs, as in cn-hangzhou; without it EIPs are not looked after")
-      ->group(group);
+                 "Region of the EIPs, as in cn-hangzhou; without it EIPs are not looked after");
   app.add_option("--aliyun-credentials-dir", options.credentials_dir,
                  "Folder of a mounted Secret: accessKeyID, accessKeySecret and perhaps "
                  "securityToken; read again when it changes. Without it ALIBABA_CLOUD_… variables "
-                 "name a key or a role")
-      ->group(group);
+                 "name a key or a role");
   app.add_flag("--aliyun-vpc-network", options.vpc_network,
-               "Reach the cloud from inside a VPC of the region")
-      ->group(group);
+               "Reach the cloud from inside a VPC of the region");
   app.add_option("--aliyun-vpc-endpoint", options.vpc_endpoint,
-                 "Where the VPC API is, as in https://vpc.cn-hangzhou.aliyuncs.com")
-      ->group(group);
-  app.add_option("--aliyun-sts-endpoint", options.sts_endpoint, "Where the STS API is")
-      ->group(group);
+                 "Where the VPC API is, as in https://vpc.cn-hangzhou.aliyuncs.com");
+  app.add_option("--aliyun-sts-endpoint", options.sts_endpoint, "Where the STS API is");
   app.add_option("--aliyun-ca-file", options.ca_file,
-                 "CA of these endpoints, PEM; by default the system's")
-      ->group(group);
+                 "CA of these endpoints, PEM; by default the system's");
   app.add_option("--aliyun-signature", options.signature, "How calls are signed: acs3 or v1")
-      ->check(CLI::IsMember({"acs3", "v1"}))
-      ->group(group);
+      ->check(CLI::IsMember({"acs3", "v1"}));
   app.add_option("--aliyun-calls-per-minute", options.calls_per_minute,
                  "Calls of each action in a minute")
-      ->check(CLI::Range(1, 1'000'000))
-      ->group(group);
+      ->check(CLI::Range(1, 1'000'000));
   AddLimitsOfActions(app, "--aliyun-limit", options.limits,
-                     "Calls of one action in a minute, as in AllocateEipAddress=120")
-      ->group(group);
+                     "Calls of one action in a minute, as in AllocateEipAddress=120");
   AddDuration(app, "--eip-resync", options.eip_resync,
               "How often every EIP is compared with the cloud")
-      ->check(CLI::Range(1, 86'400))
-      ->group(group);
+      ->check(CLI::Range(1, 86'400));
 }
 
 // What all commands that run share.
@@ -258,13 +230,13 @@ void AddServe(CLI::App& app, Options& options) {
   app.add_option("--kubeconfig", options.kubeconfig,
                  "How to reach the API server; by default the pod's service account");
   AddProcess(app, options);
+  app.add_option("--config",
+                 "File with these options, a line each, as in webhook-port=9443; flags and "
+                 "environment go before it");
   AddListeners(app, options);
   AddTls(app, options);
   AddLimits(app, options);
   AddAliyun(app, options.aliyun);
-  app.add_option("--config",
-                 "File with these options, a line each, as in webhook-port=9443; flags and "
-                 "environment go before it");
   NameVariables(app);
 }
 
