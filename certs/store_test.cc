@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
+
+#include "http/temp_folder_test.h"
 
 namespace berth::certs {
 namespace {
@@ -19,14 +20,6 @@ using testing::UnorderedElementsAre;
 
 class StoreTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "berth-certs-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-    dir_ = root_ / "a" / "b";
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-
   KeyPair Load(system_clock::duration later = 0s) {
     auto pair = LoadOrMakeServing(dir_, names_, system_clock::now() + later);
     EXPECT_TRUE(pair) << pair.error().message;
@@ -46,8 +39,8 @@ class StoreTest : public testing::Test {
     return info.st_mode & 0777;
   }
 
-  std::filesystem::path root_;
-  std::filesystem::path dir_;
+  const TempFolder root_;
+  const std::filesystem::path dir_ = root_.path() / "a" / "b";
   ServingNames names_{{"berth.kube-system.svc"}, {"127.0.0.1"}};
 };
 

@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <fstream>
 #include <future>
 #include <latch>
 
+#include "http/temp_folder_test.h"
 #include "http/test_server.h"
 #include "kube/client_fixture_test.h"
 #include "kube/status.h"
@@ -181,20 +180,10 @@ TEST(ClientTest, ShuttingDownEndsEveryCall) {
 
 class ClientTokenTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "berth-client-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // As the kubelet does it: a new file in the old one's place.
-  void Replace(std::string_view content) {
-    std::ofstream(folder_ / "next", std::ios::binary) << content;
-    std::filesystem::rename(folder_ / "next", folder_ / "token");
-  }
+  void Replace(std::string_view content) { folder_.Write("token", content); }
 
-  std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(ClientTokenTest, AFixedTokenIsSent) {

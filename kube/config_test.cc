@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <fstream>
 
+#include "http/temp_folder_test.h"
 #include "log/format.h"
 
 namespace berth::kube {
@@ -25,21 +25,12 @@ constexpr std::string_view kPemY = "-----BEGIN Y-----";
 
 class ConfigTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "berth-config-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
   void TearDown() override {
-    std::filesystem::remove_all(folder_);
     unsetenv("KUBERNETES_SERVICE_HOST");
     unsetenv("KUBERNETES_SERVICE_PORT");
   }
 
-  void Write(const std::string& name, std::string_view content) {
-    std::filesystem::create_directories((folder_ / name).parent_path());
-    std::ofstream(folder_ / name, std::ios::binary) << content;
-  }
+  void Write(const std::string& name, std::string_view content) { temp_.Write(name, content); }
 
   Result<Config> Load(std::string_view cluster, std::string_view user) {
     Write("config", Format("apiVersion: v1\nkind: Config\ncurrent-context: here\n"
@@ -67,7 +58,8 @@ class ConfigTest : public testing::Test {
     return config ? "" : config.error().message;
   }
 
-  std::filesystem::path folder_;
+  const TempFolder temp_;
+  const std::filesystem::path folder_ = temp_.path();
 };
 
 TEST_F(ConfigTest, ReadsTheCurrentContextWithInlineData) {

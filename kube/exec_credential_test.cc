@@ -6,12 +6,12 @@
 #include <atomic>
 #include <future>
 
+#include "http/temp_folder_test.h"
 #include "http/test_server.h"
 #include "json/json.h"
 #include "kube/client.h"
 #include "kube/client_fixture_test.h"
 #include "kube/status.h"
-#include "kube/temp_folder_test.h"
 #include "log/format.h"
 #include "log/timestamp.h"
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "http/temp_folder_test.h"
 #include "kube/client_fixture_test.h"
-#include "kube/temp_folder_test.h"
 #include "log/format.h"
 
 namespace berth::kube {

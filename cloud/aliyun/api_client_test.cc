@@ -8,7 +8,7 @@
 
 #include "async/test_executor.h"
 #include "cloud/aliyun/test_cloud.h"
-#include "cloud/aliyun/test_folder.h"
+#include "http/temp_folder_test.h"
 #include "log/format.h"
 
 namespace berth::cloud::aliyun {
@@ -218,7 +218,7 @@ TEST_F(ApiClientTest, AKeyThatChangesMidFlightIsReportedAndTheNextTryHasTheNewOn
 }
 
 TEST_F(ApiClientTest, ASecretThatIsChangedTakesEffectWithTheFirstRefusal) {
-  const TestFolder folder;
+  const TempFolder folder;
   folder.Write("accessKeyID", "id-1");
   folder.Write("accessKeySecret", "secret-1");
   FolderCredentials credentials(executor_, folder.path());

@@ -8,7 +8,7 @@
 #include "async/test_executor.h"
 #include "cloud/aliyun/role_credentials.h"
 #include "cloud/aliyun/test_cloud.h"
-#include "cloud/aliyun/test_folder.h"
+#include "http/temp_folder_test.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -31,7 +31,7 @@ class CredentialSourceTest : public testing::Test {
   const std::map<std::string, std::string> key_{{"ALIBABA_CLOUD_ACCESS_KEY_ID", "id"},
                                                 {"ALIBABA_CLOUD_ACCESS_KEY_SECRET", "hush"}};
   std::map<std::string, std::string> variables_;
-  TestFolder folder_;
+  TempFolder folder_;
   async::TestExecutor executor_;
   ScriptedTransport transport_;
 };
@@ -55,7 +55,7 @@ TEST_F(CredentialSourceTest, AKeyOfTheEnvironment) {
 TEST_F(CredentialSourceTest, ARoleOfTheEnvironment) {
   variables_ = {{"ALIBABA_CLOUD_ROLE_ARN", "role"},
                 {"ALIBABA_CLOUD_OIDC_PROVIDER_ARN", "provider"},
-                {"ALIBABA_CLOUD_OIDC_TOKEN_FILE", folder_.Write("token", "jwt").string()},
+                {"ALIBABA_CLOUD_OIDC_TOKEN_FILE", folder_.Write("token", "jwt")},
                 {"ALIBABA_CLOUD_ROLE_SESSION_NAME", "session"}};
   const auto credentials = Open();
   ASSERT_TRUE(credentials);

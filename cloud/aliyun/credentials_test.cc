@@ -5,8 +5,8 @@
 
 #include "async/test_executor.h"
 #include "cloud/aliyun/test_cloud.h"
-#include "cloud/aliyun/test_folder.h"
 #include "http/file.h"
+#include "http/temp_folder_test.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -23,7 +23,7 @@ class FolderCredentialsTest : public testing::Test {
     folder_.Write("accessKeySecret", secret);
   }
 
-  TestFolder folder_;
+  TempFolder folder_;
   async::TestExecutor executor_;
   FolderCredentials credentials_{executor_, folder_.path()};
 };
@@ -126,7 +126,7 @@ TEST_F(FolderCredentialsTest, AMountedSecretIsReadAtOneTime) {
 }
 
 TEST(SecretFileTest, IsBounded) {
-  const TestFolder folder;
+  const TempFolder folder;
   EXPECT_EQ(ReadSecretFile(folder.Write("most", std::string(kMaxSecretFile, 'x'))).size(),
             kMaxSecretFile);
   EXPECT_EQ(ReadSecretFile(folder.Write("more", std::string(kMaxSecretFile + 1, 'x'))), "");

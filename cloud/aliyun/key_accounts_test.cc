@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <vector>
 
 #include "async/test_executor.h"
 #include "cloud/aliyun/test_cloud.h"

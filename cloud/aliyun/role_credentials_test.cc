@@ -8,7 +8,7 @@
 #include "async/test_executor.h"
 #include "cloud/aliyun/request.h"
 #include "cloud/aliyun/test_cloud.h"
-#include "cloud/aliyun/test_folder.h"
+#include "http/temp_folder_test.h"
 #include "log/format.h"
 #include "log/timestamp.h"
 
@@ -40,7 +40,7 @@ class RoleCredentialsTest : public testing::Test {
     ASSERT_EQ(call->value(), Key(1));
   }
 
-  TestFolder folder_;
+  TempFolder folder_;
   async::TestExecutor executor_;
   ScriptedTransport transport_;
   TestObserver observer_;

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <memory>
-
 #include "async/test_executor.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "log/format.h"

@@ -4,14 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
 
 #include "async/test_executor.h"
 #include "cloud/aliyun/role_credentials.h"
 #include "cloud/aliyun/test_cloud.h"
-#include "cloud/aliyun/test_folder.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "cloud/simulator/aliyun/transport.h"
+#include "http/temp_folder_test.h"
 
 namespace berth::cloud::aliyun {
 namespace {
@@ -109,7 +108,7 @@ TEST_P(WireTest, ARevokedKeyIsRefused) {
 }
 
 TEST_P(WireTest, ARolesKeysAreTakenAndRenewed) {
-  const TestFolder folder;
+  const TempFolder folder;
   RoleCredentials role(executor_, transport_, &observer_,
                        {.role_arn = "acs:ram::1:role/berth",
                         .provider_arn = "acs:ram::1:oidc-provider/ack",

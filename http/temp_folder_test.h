@@ -8,7 +8,7 @@
 #include <string_view>
 
 // For tests only: a folder that is gone when the test is over.
-namespace berth::kube {
+namespace berth {
 
 class TempFolder {
  public:
@@ -25,6 +25,7 @@ class TempFolder {
 
   // In one piece: a reader sees all of it or nothing.
   std::string Write(std::string_view name, std::string_view content) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(*this / "next", std::ios::binary) << content;
     std::filesystem::rename(*this / "next", *this / name);
     return *this / name;
@@ -48,4 +49,4 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace berth::kube
+}  // namespace berth
