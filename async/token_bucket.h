@@ -37,9 +37,6 @@ class TokenBucket {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(1 / rate));
   }
 
-  // Whether nothing would change if this were a new one.
-  bool IsFull(TimePoint now) const { return full_at_ <= now; }
-
  private:
   TimePoint AfterOneMore(TimePoint now) const { return std::max(full_at_, now) + interval_; }
 

@@ -39,14 +39,6 @@ TEST(TokenBucket, TellsWhenATokenTakenInAdvanceIsThere) {
   EXPECT_EQ(bucket.Reserve(kStart + 300ms), 0ms);
 }
 
-TEST(TokenBucket, IsFullWhenWhatWasTakenIsBack) {
-  TokenBucket bucket(100ms, 5);
-  EXPECT_TRUE(bucket.IsFull(kStart));
-  EXPECT_TRUE(bucket.Take(kStart));
-  EXPECT_FALSE(bucket.IsFull(kStart + 99ms));
-  EXPECT_TRUE(bucket.IsFull(kStart + 100ms));
-}
-
 TEST(TokenBucket, AnIntervalOfNothingIsNoLimit) {
   TokenBucket bucket(0ms, 1);
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(bucket.Reserve(kStart), 0ms);

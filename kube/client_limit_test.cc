@@ -4,7 +4,6 @@
 #include <atomic>
 #include <future>
 #include <latch>
-#include <mutex>
 #include <vector>
 
 #include "http/test_server.h"

@@ -8,7 +8,6 @@
 
 #include <csignal>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "log/log.h"

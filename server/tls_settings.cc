@@ -9,7 +9,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <cstring>
 #include <memory>
 
 #include "certs/authority.h"

@@ -1,7 +1,5 @@
 #include "simulate/cache.h"
 
-#include <utility>
-
 #include "kube/informer.h"
 #include "log/format.h"
 #include "simulate/world.h"

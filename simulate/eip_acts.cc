@@ -1,7 +1,6 @@
 // Acts of users on EIPs beyond their specs, and of others in the cloud.
 #include <iterator>
 #include <tuple>
-#include <utility>
 
 #include "log/format.h"
 #include "simulate/eip.h"

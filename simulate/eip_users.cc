@@ -1,7 +1,6 @@
 #include "simulate/eip_users.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 #include <utility>

@@ -1,7 +1,5 @@
 #include "simulate/faults.h"
 
-#include <utility>
-
 #include "log/format.h"
 
 namespace berth::simulate {

@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <map>
 #include <thread>
 
 #include "log/log.h"

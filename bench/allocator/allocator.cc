@@ -4,7 +4,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <array>
 #include <random>
 #include <vector>
 

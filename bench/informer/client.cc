@@ -4,8 +4,6 @@
 //   "await COUNT" on stdin: prints {"event":"done","seconds":S} once COUNT more changes have been
 //   handled, counted from the first of them
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <string>
 

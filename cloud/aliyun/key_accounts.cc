@@ -1,6 +1,5 @@
 #include "cloud/aliyun/key_accounts.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace berth::cloud::aliyun {

@@ -1,8 +1,5 @@
 #include "cloud/aliyun/request.h"
 
-#include <chrono>
-#include <utility>
-
 #include "log/format.h"
 #include "log/timestamp.h"
 

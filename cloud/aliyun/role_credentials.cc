@@ -1,7 +1,6 @@
 #include "cloud/aliyun/role_credentials.h"
 
 #include <chrono>
-#include <sstream>
 #include <utility>
 
 #include "cloud/aliyun/answer.h"

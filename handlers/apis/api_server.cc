@@ -1,7 +1,6 @@
 #include "handlers/apis/api_server.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "handlers/apis/creation.h"

@@ -1,7 +1,6 @@
 #include "handlers/apis/cloudcalls.h"
 
 #include <algorithm>
-#include <optional>
 #include <ranges>
 
 #include "log/format.h"

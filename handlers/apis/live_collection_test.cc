@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include <set>
 #include <thread>
 
 #include "handlers/apis/test_gadgets.h"

@@ -1,6 +1,5 @@
 #include "handlers/apis/render.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "kube/age.h"

@@ -1,4 +1,3 @@
-#include <algorithm>
 
 #include "kube/memory/discovery.h"
 #include "kube/memory/reviews.h"

@@ -1,6 +1,5 @@
 #include "kube/memory/decode.h"
 
-#include <algorithm>
 #include <cctype>
 
 #include "kube/memory/body.h"

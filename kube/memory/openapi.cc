@@ -1,7 +1,5 @@
 #include "kube/memory/openapi.h"
 
-#include <algorithm>
-
 #include "log/format.h"
 
 namespace berth::kube::memory {

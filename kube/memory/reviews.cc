@@ -5,7 +5,6 @@
 
 #include "kube/memory/body.h"
 #include "kube/memory/call.h"
-#include "kube/memory/render.h"
 #include "log/format.h"
 
 namespace berth::kube::memory {

@@ -1,6 +1,5 @@
 #include "reconcile/eip/status.h"
 
-#include <array>
 #include <utility>
 
 #include "kube/conditions.h"

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "reconcile/ipam/block_tree.h"

@@ -1,6 +1,5 @@
 #include "reconcile/ipam/free_space.h"
 
-#include <algorithm>
 #include <cassert>
 #include <limits>
 #include <vector>
@@ -63,8 +62,6 @@ std::optional<Cidr> FreeSpace::Find(int prefix, Strategy strategy) const {
   const auto found = blocks().FirstFree(wanted);
   return Cidr(whole().family(), found.address(), prefix);
 }
-
-bool FreeSpace::IsFree(const Cidr& block) const { return static_cast<bool>(sets_->Around(block)); }
 
 bool FreeSpace::Take(const Cidr& block) {
   const auto around = sets_->Around(block);

@@ -32,8 +32,6 @@ class FreeSpace {
 
   // A free block of this size; none when there is none. Nothing is taken. O(W).
   std::optional<Cidr> Find(int prefix, Strategy strategy) const;
-  // Whether all of the block is free; false when it is not inside the range. O(W log n).
-  bool IsFree(const Cidr& block) const;
   // Takes the block out of the free space. False, and nothing changed, unless all of it is free.
   // O(W log n).
   bool Take(const Cidr& block);

@@ -1,7 +1,6 @@
 #include "reconcile/ipam/objects.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "log/format.h"
 

@@ -1,7 +1,6 @@
 #include "reconcile/ipam/pool_rules.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "log/format.h"
 

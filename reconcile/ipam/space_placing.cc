@@ -4,7 +4,6 @@
 #include <cassert>
 #include <utility>
 
-#include "log/format.h"
 #include "reconcile/ipam/space.h"
 #include "reconcile/ipam/turn.h"
 

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
-#include <sstream>
 
 #include "cloud/simulator/aliyun/test_caller.h"
 #include "log/timestamp.h"

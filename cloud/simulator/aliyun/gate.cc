@@ -1,8 +1,6 @@
 #include "cloud/simulator/aliyun/gate.h"
 
-#include <array>
 #include <functional>
-#include <sstream>
 
 #include "log/format.h"
 #include "log/timestamp.h"
