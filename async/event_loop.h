@@ -59,7 +59,7 @@ class EventLoop : public Executor {
   bool wants_back_ = false;   // under mutex_: the thread has work, but another stands in
   std::atomic<std::thread::id> stand_in_;
 
-  // Of the thread, or of the one that stands in.
+  // The fields below belong to the thread, or to the one that stands in.
   std::map<TimerKey, Work> timers_;
   std::uint64_t last_timer_ = 0;
   std::mt19937_64 random_{std::random_device{}()};

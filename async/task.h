@@ -17,7 +17,7 @@ class Task;
 
 namespace internal {
 
-// What the promises of all tasks share: who goes on when the task has ended.
+// The part that the promises of all tasks share: the coroutine that goes on afterwards.
 struct PromiseBase {
   std::coroutine_handle<> continuation = std::noop_coroutine();
 

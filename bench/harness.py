@@ -1,4 +1,4 @@
-"""What the benchmarks share: certificates, processes on their own core, and what /proc tells of them."""
+"""Helpers of the benchmarks: certificates, processes on their own core, and their figures in /proc."""
 
 import contextlib
 import dataclasses

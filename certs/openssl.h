@@ -29,7 +29,7 @@ using Names = std::unique_ptr<GENERAL_NAMES, Free<FreeNames>>;
 using Store = std::unique_ptr<X509_STORE, Free<X509_STORE_free>>;
 using StoreContext = std::unique_ptr<X509_STORE_CTX, Free<X509_STORE_CTX_free>>;
 
-// What OpenSSL queues in a thread would be taken by the next TLS call there for its own failure.
+// An error that OpenSSL queues in a thread would be taken by the next TLS call there for its own.
 struct ClearErrors {
   ClearErrors() = default;
   ~ClearErrors() { ERR_clear_error(); }

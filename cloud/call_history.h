@@ -18,7 +18,7 @@
 
 namespace berth::cloud {
 
-// What became of the calls of one action.
+// Totals and latest calls of one action.
 struct ActionHistory {
   std::string action;
   std::uint64_t calls = 0;
@@ -28,11 +28,11 @@ struct ActionHistory {
   std::deque<CallRecord> recent;               // the newest last
   std::optional<CallRecord> last_error;        // also when it is no longer recent
 
-  // Of the recent calls that were sent, the median; zero when there was none. O(kRecent).
+  // The median of the recent calls that were sent; zero when there was none. O(kRecent).
   async::Duration Latency() const;
 };
 
-// What this process has asked of clouds: totals and the latest calls of every action, and metrics.
+// This process's calls to clouds: totals and the latest calls of every action, and metrics.
 // Bounded: beyond kMostActions, and beyond kMostCodes of one of them, everything counts as kOther;
 // texts are cut. A call costs O(log n). Of the control thread; the registry may be read from any.
 class CallHistory : public CallObserver {

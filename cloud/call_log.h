@@ -26,7 +26,7 @@ struct CallRecord {
   bool throttled = false;
 };
 
-// Who wants to know of every call. On the control thread.
+// Is told of every call. On the control thread.
 class CallObserver {
  public:
   virtual ~CallObserver() = default;

@@ -20,7 +20,7 @@ struct TestAccount {
   static constexpr const char* kSecret = "very-secret";
   static constexpr const char* kRegion = "cn-hangzhou";
 
-  // Of `limits` what the client may ask of the cloud counts, not where that is.
+  // `limits` says how much the client may ask of the cloud; its endpoint does not count.
   TestAccount(async::Executor& executor, simulator::Fates& fates, simulator::Cloud::Options options,
               aliyun::ApiOptions limits = {}, CallObserver* observer = nullptr)
       : cloud(std::move(options)),

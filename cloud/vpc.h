@@ -44,7 +44,7 @@ struct Eip {
   friend bool operator==(const Eip&, const Eip&) = default;
 };
 
-// What to allocate. Empty texts are not sent: the cloud has a default.
+// An EIP to allocate. Empty texts are not sent: the cloud has a default.
 struct EipRequest {
   std::string client_token;
   std::string bandwidth;
@@ -82,7 +82,7 @@ struct AllocatedEip {
   std::string address;
 };
 
-// Of ModifyEipAddressAttribute: what is none stays as it is.
+// ModifyEipAddressAttribute changes the members that are set.
 struct EipChange {
   std::optional<std::string> bandwidth;
   std::optional<std::string> name;
@@ -105,7 +105,7 @@ class Vpc {
   // sent, with a kConflict, kNotSent. An empty one says yes.
   virtual async::Task<Result<AllocatedEip>> AllocateEip(EipRequest request,
                                                         std::function<bool()> wanted) = 0;
-  // Those of them that exist. At most kMostIds; for none there is no call.
+  // The EIPs that exist among these. At most kMostIds; for none there is no call.
   virtual async::Task<Result<std::vector<Eip>>> DescribeEips(std::vector<std::string> ids) = 0;
   // All that carry the tag, page by page. One that goes meanwhile may hide another from a page.
   virtual async::Task<Result<std::vector<Eip>>> EipsTagged(std::string key, std::string value) = 0;

@@ -1,4 +1,4 @@
-# What every target of the project has in common, and berth_module(): a folder as a library, a test binary and, where it
+# Settings of all targets, and berth_module(): a folder as a library, a test binary and, where it
 # has a main.cc, a program.
 
 add_library(berth_flags INTERFACE)

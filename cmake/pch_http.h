@@ -1,4 +1,4 @@
-// What pch_plain.h has, and Drogon's.
+// The headers of pch_plain.h, and Drogon's.
 #pragma once
 #include <drogon/HttpAppFramework.h>
 #include <drogon/HttpRequest.h>

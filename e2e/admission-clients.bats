@@ -30,7 +30,7 @@ post() {
   [ "$status" != 0 ]
   post --cert "$E2E_PKI/front-proxy-client.crt" --key "$E2E_PKI/front-proxy-client.key"
   [ "$status" != 0 ]
-  # What it takes to be heard; an empty review is refused for what it is.
+  # The right certificate is let in; an empty review is then refused for what it is.
   post --cert "$E2E_PKI/webhook-client.crt" --key "$E2E_PKI/webhook-client.key"
   expect_code 400
 }

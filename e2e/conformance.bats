@@ -1,4 +1,4 @@
-# What kube-apiserver answered when the transcripts of kube/memory/conformance were recorded, it still answers: the server in memory is held to them.
+# kube-apiserver still answers as in the transcripts of kube/memory/conformance, to which the server in memory is held.
 load helpers
 
 @test "kube-apiserver answers as in the transcripts" {

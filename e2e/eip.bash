@@ -1,4 +1,4 @@
-# What the tests of elastic IPs share; after "load helpers".
+# Helpers of the tests of elastic IPs; after "load helpers".
 
 # eip NAME [SPEC_FIELDS]: an EIP's manifest.
 eip() {

@@ -1,4 +1,4 @@
-# What the tests share; each loads it with "load helpers". The cluster is the one in E2E_DIR (build/e2e when not set), as e2e/run left it.
+# Helpers of all tests; each loads them with "load helpers". The cluster is the one in E2E_DIR (build/e2e when not set), as e2e/run left it.
 # Tests that need none say NEEDS_CLUSTER=no before.
 bats_require_minimum_version 1.5.0
 

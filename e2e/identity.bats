@@ -1,4 +1,4 @@
-# Who may see the work queues: through the API server (front proxy), and past it with a bearer token.
+# Users who may see the work queues: through the API server (front proxy), and past it with a bearer token.
 load helpers
 
 queues=/apis/live.berth.dev/v1alpha1/workqueues

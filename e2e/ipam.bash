@@ -1,4 +1,4 @@
-# What the tests of the subnet IPAM share; after "load helpers".
+# Helpers of the tests of the subnet IPAM; after "load helpers".
 
 # claim NAME POOL CLUSTER_ID [SPEC_FIELDS], pool_claim NAME PARENT SIZE: manifests.
 claim() {

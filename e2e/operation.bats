@@ -1,4 +1,4 @@
-# What whoever runs Berth relies on: health, metrics, a clean end and a clean start.
+# Operators rely on these: health, metrics, a clean end and a clean start.
 load helpers
 
 setup() { needs_loopback "the server's own ports and process"; }

@@ -28,7 +28,7 @@ make_pki() (
   mkdir -p "$1"
   cd "$1"
   pki_config=$PWD/openssl.cnf
-  # Of our own: a distribution's configuration may add extensions, basicConstraints above all.
+  # A configuration of our own: a distribution's may add extensions, basicConstraints above all.
   printf '%s\n' '[req]' 'distinguished_name=dn' '[dn]' '[authority]' 'basicConstraints=critical,CA:TRUE' 'keyUsage=critical,keyCertSign,cRLSign' \
     'subjectKeyIdentifier=hash' '[leaf]' 'basicConstraints=critical,CA:FALSE' 'keyUsage=critical,digitalSignature' 'authorityKeyIdentifier=keyid' >"$pki_config"
   authority ca

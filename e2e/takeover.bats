@@ -103,7 +103,7 @@ leave_objects() {
   object SubnetPoolClaim huge '{"parentPoolRef": "site", "desiredBlockSize": 16}' '{"observedGeneration": 1, "phase": "Error", "message": "pool exhausted"}'
 }
 
-# What must not change: a line for each object with its identity, spec and owners, and one with what its users go by if it is bound.
+# Facts that must not change: a line for each object with its identity, spec and owners, and one with what its users go by if it is bound.
 facts() {
   local kind
   for kind in "${kinds[@]}"; do

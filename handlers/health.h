@@ -10,7 +10,7 @@
 
 namespace berth::health {
 
-// What the kubelet asks. /livez and /healthz say that the process answers; /readyz that it should
+// The kubelet's probes. /livez and /healthz say that the process answers; /readyz that it should
 // get traffic: every condition holds and it is not shutting down. ?verbose lists them as an API
 // server does. Thread-safe once serving.
 class Health {

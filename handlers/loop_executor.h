@@ -18,7 +18,7 @@ namespace berth {
 // cancel it.
 class LoopExecutor : public async::Executor {
  public:
-  // Of the loop that the calling thread runs, for as long as the thread lives.
+  // The executor of the loop that the calling thread runs, for as long as the thread lives.
   static LoopExecutor& OfThisThread();
 
   async::TimePoint Now() const override { return std::chrono::steady_clock::now(); }

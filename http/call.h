@@ -29,7 +29,7 @@ struct Call {
   Time deadline;
   bool tried_again = false;
 
-  // Of the transfer, once there is one.
+  // The transfer's state, once there is one.
   Time started;
   HeaderList headers;
   CredentialPtr credential;
@@ -49,7 +49,7 @@ struct Call {
   // "https://host:port".
   std::string Host() const;
 
-  // What is wrong with the request, if anything.
+  // The mistake of the request; empty for none.
   std::string WhyMalformed() const;
 
   // Makes the handle, which has until the deadline. `share`: wait for a connection that is being
@@ -64,12 +64,12 @@ struct Call {
   // 0 before there is an answer.
   int HttpCode() const;
   bool HasHttp2() const;
-  // What came of the transfer that libcurl says has ended with `code`.
+  // The result of the transfer that libcurl says has ended with `code`.
   Result<Response> Outcome(CURLcode code);
   // Makes it a call that has not started yet, for its one other try. It has had its turn already,
   // so it goes ahead.
   void Rewind();
-  // What came of a call that was given up: kAmbiguous for a write that may have left, else kRetry.
+  // The error of a call that was given up: kAmbiguous for a write that may have left, else kRetry.
   Error Abandoned(std::string_view why) const;
   Error Failure(ErrorClass error_class, std::string_view why) const;
 

@@ -42,7 +42,7 @@ void InitialiseCurl() {
   static_cast<void>(once);
 }
 
-// What other threads have asked for and the client's thread has not yet seen.
+// Requests of other threads that the client's thread has not yet seen.
 struct Inbox {
   std::vector<std::unique_ptr<Call>> calls;
   std::unordered_set<CallId> cancelled;
@@ -214,7 +214,7 @@ class Client::Impl {
     }
   }
 
-  // Of one peer; returns when it wants to be asked again.
+  // Starts the first calls of one peer; returns when the peer wants to be asked again.
   Call::Time StartFirst(WaitingLine& line, Call::Time now) {
     while (!line.empty()) {
       Call& call = line.first();

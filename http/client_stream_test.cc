@@ -27,7 +27,7 @@ using test::ServedRequest;
 using test::Server;
 using testing::HasSubstr;
 
-// What a stream brought. Acknowledges at once unless told to stall.
+// Collects the bytes of a stream. Acknowledges at once unless told to stall.
 class Reader {
  public:
   explicit Reader(Client& client, bool stalled = false) : client_(client), stalled_(stalled) {}
@@ -207,7 +207,7 @@ TEST(ClientStreamTest, AReaderThatStallsHoldsUpTheServerAndMissesNothing) {
   EXPECT_TRUE(Eventually([&] { return reader.size() > Client::kMaxUnacknowledged; }));
   EXPECT_LT(written, kLines);
   EXPECT_TRUE(Ask(client, Get(server, "/call"))) << "calls go on meanwhile";
-  // What came is the limit and what was under way in one piece, however much the server has.
+  // At most the limit and one piece under way arrive, however much the server has.
   EXPECT_LE(reader.size(), Client::kMaxUnacknowledged + (64 << 10));
   reader.GoOn();
   EXPECT_TRUE(reader.End());

@@ -5,7 +5,7 @@
 
 namespace berth::http {
 
-// What proves who we are: a bearer token, a client certificate with its key in PEM, or both.
+// Proof of our identity: a bearer token, a client certificate with its key in PEM, or both.
 struct Credential {
   std::string token;
   std::string client_cert_pem;

@@ -7,7 +7,7 @@
 
 namespace berth {
 
-// What a caller may do about a failure, which is all most callers ask of it.
+// A failure by what a caller may do about it, which is all most callers ask.
 enum class ErrorClass {
   kRetry,      // passing: try again with back-off
   kThrottled,  // the other side asked for less; see retry_after

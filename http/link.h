@@ -40,7 +40,7 @@ class Link : public std::enable_shared_from_this<Link> {
   // executor, unless the handle is gone by then.
   template <typename Answer, typename Begin>
   async::Handle Send(std::function<void(Answer)> done, Begin begin) {
-    // Of the executor's thread; emptied by whichever comes first, the answer or the handle's end.
+    // Belongs to the executor's thread; emptied by the answer or by the handle's end.
     auto waiting = std::make_shared<std::function<void(Answer)>>(std::move(done));
     const CallId id = begin([link = shared_from_this(), waiting](Answer answer) {
       link->Post([waiting, answer = std::move(answer)]() mutable {

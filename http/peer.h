@@ -15,7 +15,7 @@ namespace berth::http {
 
 struct Call;
 
-// What a Peer says of a call that wants to start: the credential it goes with, which may be none,
+// A Peer's answer to a call that wants to start: the credential it goes with, which may be none,
 // or when to ask again, or the error it ends with.
 using Admission = std::variant<CredentialPtr, async::TimePoint, Error>;
 
@@ -39,7 +39,7 @@ class Peer {
   // Tells libcurl how connections are made and kept. The handle must not outlive this.
   void Apply(CURL* easy) const;
 
-  // What follows is called on the client's thread and must not block.
+  // The functions below are called on the client's thread and must not block.
 
   // Asked of the first call that waits, and no other until that one has started. When there is no
   // telling how long it has to wait, the time is max() and Client::Wake says when it is over.

@@ -66,7 +66,7 @@ class Client {
   // Ends this client's calls, as http::Client::Close does. Must not be called from a callback.
   void Shutdown();
 
-  // What carries the calls.
+  // The client that carries the calls.
   http::Client& http() { return http_; }
 
  private:

@@ -48,7 +48,7 @@ TEST(ClientLimitTest, WaitingCallsGoInOrderAsTheRateLetsThem) {
   // Two at once, four more 100 ms apart.
   EXPECT_GE(std::chrono::steady_clock::now() - begin, 400ms);
   const auto paths = Paths(server);
-  // Those of the burst go on two connections, so either may be first.
+  // Calls of the burst go on two connections, so either may be first.
   EXPECT_THAT(std::vector(paths.begin() + 2, paths.end()), ElementsAre("/2", "/3", "/4", "/5"));
 }
 

@@ -10,7 +10,7 @@
 
 namespace berth::kube {
 
-// What a Client counts, under client-go's names and with its buckets, so that existing dashboards
+// Metrics of a Client, under client-go's names and with its buckets, so that existing dashboards
 // show it. Labels are a method, a status code and the configured host: bounded. Does nothing
 // without a registry. Thread-safe.
 class ClientMetrics {

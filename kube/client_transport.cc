@@ -5,8 +5,8 @@
 namespace berth::kube {
 namespace {
 
-// Of the executor's thread: the callbacks, gone when there is nobody to call, and the name that the
-// client has given the stream.
+// Belongs to the executor's thread: the callbacks, gone when there is nobody to call, and the name
+// that the client has given the stream.
 struct Watched {
   std::shared_ptr<const Transport::Stream> stream;
   CallId id = CallId::kNone;

@@ -20,7 +20,7 @@
 
 namespace berth::kube {
 
-// What an event is about. With its uid an event belongs to this very object, not to a later one of
+// The object of an event. With its uid an event belongs to this very object, not to a later one of
 // the same name.
 struct ObjectReference {
   std::string api_version;

@@ -16,13 +16,13 @@
 
 namespace berth::kube {
 
-// What a credential plugin hands out, as client.authentication.k8s.io has it.
+// The credential of a plugin, as client.authentication.k8s.io has it.
 struct ExecCredential {
   Credential credential;
   std::optional<std::chrono::system_clock::time_point> expires;
 };
 
-// What a plugin is told in KUBERNETES_EXEC_INFO. `cluster` is for whoever asks for it.
+// The text of KUBERNETES_EXEC_INFO for a plugin. `cluster` is for plugins that ask for it.
 std::string ExecInfo(const ExecPlugin& plugin, const Config& cluster);
 
 // Reads an ExecCredential. Errors (kRetry) say what is missing or wrong, never what was there.

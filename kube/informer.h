@@ -51,7 +51,7 @@ class Informer : private Reflector::Sink {
     return indexes_.size() - 1;
   }
 
-  // What is cached already is told as added.
+  // Objects that are cached already are told as added.
   void AddHandler(Handler handler) {
     handlers_.push_back(std::move(handler));
     for (const auto& [key, entry] : entries_) handlers_.back().on_add(key, entry.object);
@@ -82,7 +82,7 @@ class Informer : private Reflector::Sink {
     for (const auto& [key, entry] : entries_) visit(key, entry.object);
   }
 
-  // Those with `value` in an index, by key. O(log n + matches).
+  // Objects with `value` in an index, by key. O(log n + matches).
   template <typename Visit>
   void ForEachIn(std::size_t index, const std::string& value, Visit&& visit) const {
     const auto found = indexes_[index].values.find(value);
@@ -160,7 +160,7 @@ class Informer : private Reflector::Sink {
   }
 
   void Remove(JsonView view) override {
-    // What the object was at its end; when that is not understood, its last known state stands.
+    // A deletion brings the object's last state; when it is not understood, the known one stands.
     const std::string key = KeyOf(view);
     const auto found = entries_.find(key);
     if (found == entries_.end()) return;

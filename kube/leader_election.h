@@ -57,7 +57,7 @@ class LeaderElector {
   bool led() const;
   // Why the lease could not be read or claimed at the last try; empty when it could.
   const std::string& trouble() const { return trouble_; }
-  // Who holds the lease, as last seen; empty when nobody does or it is not known.
+  // The holder of the lease, as last seen; empty when nobody holds it or it is not known.
   const std::string& holder() const { return seen_.holder; }
   const Options& options() const { return options_; }
 

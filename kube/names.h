@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-// What names, label keys and label values may be. Each function gives what is wrong, in
-// kube-apiserver's words; nothing when all is well. O(length).
+// Rules of names, label keys and label values. Each function gives the mistakes, in
+// kube-apiserver's words; none when all is well. O(length).
 namespace berth::kube {
 
 using Problems = std::vector<std::string>;

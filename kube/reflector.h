@@ -36,7 +36,7 @@ class Reflector {
     virtual ~Sink() = default;
     // The whole state follows as Puts. It may begin again before it has ended.
     virtual void BeginReplace() = 0;
-    // What was not put since BeginReplace is gone.
+    // Objects that were not put since BeginReplace are gone.
     virtual void EndReplace() = 0;
     virtual void Put(JsonView object) = 0;
     virtual void Remove(JsonView object) = 0;
@@ -95,7 +95,7 @@ class Reflector {
   Status status_;
   JsonDocument document_;
 
-  // Of the present watch.
+  // The state of the present watch.
   Phase phase_ = Phase::kInitial;
   std::function<void(Result<void>)> end_;
   async::Handle ending_;

@@ -24,8 +24,8 @@ struct Endpoint {
   std::string connect_to;  // the real address, where the certificate has another name
 };
 
-// What a Client has with its API server: the credential of the moment, the rate limit, and what is
-// counted.
+// A Client's session with its API server: the credential of the moment, the rate limit and the
+// metrics.
 class Session : public http::Peer {
  public:
   // `wake` is called from another thread when a credential that calls wait for may be there.
@@ -40,7 +40,7 @@ class Session : public http::Peer {
  private:
   const Endpoint endpoint_;
   ClientMetrics metrics_;
-  // Of the client's thread.
+  // The fields below belong to the client's thread.
   async::TokenBucket limit_;
   Credentials credentials_;
   async::TimePoint held_up_until_;  // by a credential that was not there

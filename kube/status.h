@@ -20,7 +20,7 @@ struct StatusCause {
 // Causes that one Status tells. kube-apiserver tells all.
 inline constexpr std::size_t kMaxCauses = 64;
 
-// What the API calls StatusDetails. `kind` is the plural resource name except in Invalid, as in
+// StatusDetails of the API. `kind` is the plural resource name except in Invalid, as in
 // kube-apiserver.
 struct StatusDetails {
   std::string name;

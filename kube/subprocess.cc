@@ -41,7 +41,7 @@ std::unexpected<Error> Failed(const Program& program, std::string_view how) {
   return std::unexpected(Error{ErrorClass::kRetry, {}, Format("\"{}\" {}", program.command, how)});
 }
 
-// What cannot be started now may be startable later, unless it is the command that is wrong.
+// A program that cannot be started now may be startable later, unless the command itself is wrong.
 std::unexpected<Error> NotStarted(const Program& program, int code) {
   auto failure = Failed(program, Format("cannot be run: {}", std::strerror(code)));
   const bool passing = code == EAGAIN || code == ENOMEM || code == EMFILE || code == ENFILE;

@@ -84,7 +84,7 @@ step() {
   rm -f "$log"
 }
 
-# What a person types to run a step again: a function of these scripts is reached through the script that has it.
+# The command that runs a step again: a function of these scripts is reached through the script that has it.
 repeatable() {
   if [ "$(type -t "$1")" = function ]; then printf 'cd %q && BERTH_VERBOSE=1 %q' "$root" "${0#"$root"/}"; else printf 'cd %q &&' "$PWD"; printf ' %q' "$@"; fi
 }

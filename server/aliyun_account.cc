@@ -14,7 +14,7 @@ namespace {
 
 namespace aliyun = cloud::aliyun;
 
-// What the cloud takes in a minute, where its documents say less than 600.
+// Calls that the cloud takes in a minute, where its documents say less than 600.
 const std::map<std::string, int> kPublishedLimits = {{"AllocateEipAddress", 120},
                                                      {"AddCommonBandwidthPackageIp", 300}};
 

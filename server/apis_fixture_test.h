@@ -49,7 +49,7 @@ class LiveApi {
     return TlsClient(port(), front_proxy_, timeout);
   }
 
-  // Of the metric's series for the resource; 0 when there is none.
+  // The value of the metric's series for the resource; 0 when there is none.
   double Metric(const std::string& name, const std::string& resource) const;
   double Watchers(const std::string& resource) const {
     return Metric("berth_api_watchers", resource);

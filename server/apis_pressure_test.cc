@@ -74,7 +74,7 @@ TEST_F(ApisPressure, ALargeStateReachesASlowReaderWhole) {
                     "&allowWatchBookmarks=true");
   ASSERT_EQ(watch.code(), 200);
   const std::string state_version = std::to_string(live_.bigs.version());
-  // What happens meanwhile comes after the state.
+  // Changes that happen meanwhile come after the state.
   live_.bigs.Put(Plain("1000", -1));
   live_.bigs.Remove("", "1001");
   for (int i = 0; i < kObjects; ++i) {

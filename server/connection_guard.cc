@@ -270,7 +270,7 @@ void ConnectionGuard::OnBytes(State& state, const TcpConnectionPtr& connection,
         state.deadline = kNoDeadline;
         PassOn(state, connection, input);
         if (input->readableBytes() == 0) return;
-        // What follows waits for the next turn of the loop: by then a stream has taken the
+        // The bytes after it wait for the next turn of the loop: by then a stream has taken the
         // connection over.
         state.waiting = input;
         connection->getLoop()->queueInLoop(

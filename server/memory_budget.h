@@ -51,7 +51,7 @@ class MemoryBudget {
 
   bool TakeBurstEnd() { return use_.TakeBurstEnd(); }
 
-  // What one holder has; given back when it ends. Not to be shared between threads.
+  // One holder's part; given back when it ends. Not to be shared between threads.
   class Share {
    public:
     explicit Share(MemoryBudget& budget) : budget_(budget) {}

@@ -160,7 +160,7 @@ std::vector<Seed> ApiSeeds() {
   return seeds;
 }
 
-// What the server owes for these bytes.
+// The answer that the server owes for these bytes.
 struct Owed {
   std::vector<std::string> methods;  // of the answers, in order
   bool reusable = true;              // the connection is at the start of a request afterwards

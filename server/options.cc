@@ -201,7 +201,7 @@ void AddAliyun(CLI::App& app, AliyunOptions& options) {
       ->check(CLI::Range(1, 86'400));
 }
 
-// What all commands that run share.
+// Options of all commands that run.
 template <typename AnyOptions>
 void AddProcess(CLI::App& app, AnyOptions& options) {
   app.add_option("--state-dir", options.state_dir,

@@ -24,7 +24,7 @@ struct AliyunOptions {
   std::chrono::seconds eip_resync{300};
 };
 
-// What `berth serve` can be told, by flag, by environment (BERTH_…) or in a file (--config).
+// Options of `berth serve`, by flag, by environment (BERTH_…) or in a file (--config).
 struct Options {
   std::string kubeconfig;
   std::string bind_address = "0.0.0.0";
@@ -58,7 +58,7 @@ struct Options {
   std::string log_level = "info";
 };
 
-// What `berth demo` can be told, by flag or by environment.
+// Options of `berth demo`, by flag or by environment.
 struct DemoOptions {
   std::uint16_t port = 7443;        // of the API server in memory; 0: any free one
   bool no_cloud = false;            // without a simulated cloud, and what needs one
@@ -67,7 +67,7 @@ struct DemoOptions {
   std::string log_level = "warn";
 };
 
-// What `berth simulate-cloud` can be told, by flag or by environment.
+// Options of `berth simulate-cloud`, by flag or by environment.
 struct SimulateCloudOptions {
   std::string bind_address = "127.0.0.1";
   std::uint16_t port = 7444;
@@ -112,8 +112,8 @@ struct CommandLine {
   PreflightOptions preflight;
 };
 
-// What the program should do; or, when it has nothing to do (--help) or the arguments are wrong,
-// the exit status, after the help or the error was printed.
+// The command to run; or, when there is nothing to do (--help) or the arguments are wrong, the exit
+// status, after the help or the error was printed.
 std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv);
 
 }  // namespace berth::server

@@ -4,7 +4,7 @@
 
 #include "kube/error.h"
 
-// What every command that runs a server does with its process.
+// Work on the process that every command with a server does.
 namespace berth::server {
 
 // Logs as told; SIGTERM and SIGINT for AwaitSignal alone; as many descriptors as the system allows;

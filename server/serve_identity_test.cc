@@ -2,8 +2,7 @@
 
 #include "server/serve_fixture_test.h"
 
-// Who may say who is asking: X-Remote-* counts from the front proxy's certificate and from nowhere
-// else.
+// Identity of callers: X-Remote-* counts from the front proxy's certificate and from nowhere else.
 namespace berth::server::test {
 namespace {
 

@@ -3,7 +3,7 @@
 #include "http/test_server.h"
 #include "server/serve_fixture_test.h"
 
-// What the API server is asked about callers: TokenReviews and SubjectAccessReviews.
+// Questions to the API server about callers: TokenReviews and SubjectAccessReviews.
 namespace berth::server::test {
 namespace {
 

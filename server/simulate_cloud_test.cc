@@ -62,7 +62,7 @@ class SimulateCloudTest : public testing::Test {
       return vpc.AllocateEip({.client_token = token, .bandwidth = "5", .name = "web & more"}, {});
     });
   }
-  // What is done out of band; the answer's JSON.
+  // Makes a call out of band; the answer's JSON.
   Json Ask(int code, const std::string& method, const std::string& path,
            const std::string& body = {}) {
     TlsClient client(cloud_->port("cloud"), TlsOptions{.trust = ReadFile(CaFile()).value()});

@@ -114,7 +114,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Of a JSON log line of ours, where neither keys nor these values are escaped.
+// A field of a JSON log line of ours, where neither keys nor these values are escaped.
 std::string Field(std::string_view line, const std::string& name) {
   const std::string key = "\"" + name + "\":";
   const auto found = line.find(key);
@@ -481,7 +481,7 @@ int BerthProcess::Wait(std::chrono::milliseconds within) {
   int status = 0;
   if (!WaitUntil([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, within)) return -1;
   status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  // What it said last is part of how it ended.
+  // The last lines of the log are part of how it ended.
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, kPatience, [this] { return log_ended_; });
   return *status_;

@@ -19,7 +19,7 @@
 
 #include "certs/authority.h"
 
-// What the tests of the running server share: certificates, blocking clients and the program itself
+// Helpers of the tests of the running server: certificates, blocking clients and the program itself
 // as a child process.
 namespace berth::server::test {
 
@@ -196,7 +196,7 @@ class BerthProcess {
   int Stop();  // SIGTERM and Wait
   bool Running() const;
 
-  // What it has written: so far, or as soon as a line has it.
+  // The output of the program: so far, or as soon as a line has it.
   std::string Log() const;
   bool LogContains(std::string_view text) const { return WaitForLog(text, {}); }
   bool WaitForLog(std::string_view text, std::chrono::milliseconds within = kPatience) const;

@@ -21,7 +21,7 @@ class Coverage {
 
   bool empty() const { return counts_.empty(); }
   std::string Table() const;
-  // What was declared and never tried, and fields of which nothing was ever accepted.
+  // Actions that were declared and never tried, and fields of which no value was ever accepted.
   std::vector<std::string> Gaps() const;
 
  private:

@@ -62,7 +62,7 @@ simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
 
 }  // namespace
 
-// What goes wrong on the way to the cloud, as often as on the way to the API server.
+// Faults on the way to the cloud, as frequent as on the way to the API server.
 class Eip::Trouble : public simulator::Fates {
  public:
   Trouble(World& world, Eip& owner) : world_(world), owner_(owner) {}
@@ -101,7 +101,7 @@ class Eip::Trouble : public simulator::Fates {
         default:
           fate.refusal = simulator::InternalError();
       }
-      // Who says that something went wrong inside may have done it all the same.
+      // A cloud that reports an internal error may have carried out the call all the same.
       fate.carried_out = fate.refusal->http_code >= 500 && random.Chance(0.3);
     }
     if (Calls(request, "DescribeEipAddresses")) fate.empty_list = DrawEmptyList(request);
@@ -220,7 +220,7 @@ Eip::~Eip() = default;
 
 void Eip::SetUp(World& world) {
   moves_ = world.random().Chance(0.25);
-  // Who looks at an old state cannot know better; nor who stood still between a look and a deed.
+  // A replica with an old state cannot know better; nor one that was paused before it acted.
   const Faults& faults = world.faults();
   const bool late = faults.stale > 0 || faults.pause > 0 || faults.partition > 0 ||
                     faults.slow > 0 || faults.cut > 0 || faults.lost_request > 0;

@@ -8,7 +8,7 @@
 #include "simulate/objects.h"
 #include "simulate/world.h"
 
-// What must hold of the objects, at all times and in the end.
+// Invariants of the objects, at all times and in the end.
 namespace berth::simulate {
 namespace {
 
@@ -318,7 +318,7 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
   if (owner == eip.tags.end() || owner->second != UidOf(object)) {
     return name + " lacks its owner's tag";
   }
-  // What is to be taken off is known only to who has always had it.
+  // The tags to be removed are known only to an object that has always had the address.
   const bool always = witness_.OwnerOf(eip.allocation_id) == UidOf(object) &&
                       !witness_.WasNamedByOthers(eip.allocation_id, UidOf(object));
   for (const char* key : {"team", "stage"}) {

@@ -102,7 +102,7 @@ void EipWitness::Meet(const Json& object, async::TimePoint now) {
   claim.seen = now;
 }
 
-// What may become of its address.
+// Decides what may happen to the address of a deleted object.
 void EipWitness::MeetDeleted(const Json& object) {
   const std::string uid = UidOf(object);
   deleted_.try_emplace(

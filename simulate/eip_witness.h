@@ -43,7 +43,7 @@ class EipWitness {
   bool WasNamedByOthers(const std::string& id, const std::string& uid) const;
   // For whom it was allocated; empty when not by the operator.
   std::string OwnerOf(const std::string& id) const;
-  // Whom its tag names; empty for nobody.
+  // The uid in its tag; empty for none.
   std::string TagOf(const std::string& id) const;
 
  private:

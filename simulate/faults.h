@@ -26,7 +26,7 @@ struct Faults {
   double pause = 0;      // stands still for up to a minute
   double partition = 0;  // nothing gets through, in neither direction, for a while
 
-  // What a seed has: some kinds of fault, each rare or frequent.
+  // The faults of a seed: some kinds, each rare or frequent.
   static Faults Draw(Dice& random);
   std::string Describe() const;
 };

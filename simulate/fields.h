@@ -21,7 +21,7 @@ struct Field {
 // The fields below `part`, "spec" or "status", of the version that is stored.
 std::vector<Field> FieldsOf(const Json& crd, std::string_view part);
 
-// Of what the schema alone knows: mostly allowed, sometimes just outside a bound.
+// A value from the schema alone: mostly allowed, sometimes just outside a bound.
 Json BoundaryValue(const Field& field, Dice& random);
 Json RandomValue(const Field& field, Dice& random);
 

@@ -87,7 +87,7 @@ Json PoolSpec(World& world, const std::string& ns, const std::string& name) {
   return spec;
 }
 
-// Of a pool that is there, or will be.
+// The name of a pool that is there, or will be.
 std::string SomePool(World& world, const std::string& ns) {
   Texts pools = Names("p", 4);
   for (const Json& pool : world.List(IpamPicture::Collection(ns, "subnetpools")))

@@ -17,7 +17,7 @@ const Simulation* Find(const std::string& name) {
   return nullptr;
 }
 
-// What each variant's runs came to, where there are several.
+// Prints the result of each variant's runs, where there are several.
 void PrintVariants(const Simulation& simulation, const Report& report) {
   if (simulation.variants.size() < 2) return;
   for (const auto& variant : simulation.variants) {

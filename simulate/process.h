@@ -20,9 +20,9 @@ class Program {
   virtual async::Task<void> Stop() { co_return; }
 };
 
-// What a replica runs on. Before each of its turns it may be paused or crash: since code only runs
-// in turns, that is a crash between any two awaits. Nothing that an incarnation scheduled outlives
-// it.
+// The executor of a replica. Before each of its turns it may be paused or crash: since code only
+// runs in turns, that is a crash between any two awaits. Nothing that an incarnation scheduled
+// outlives it.
 class Process : public async::Executor {
  public:
   // Called before each turn; may call Pause or Crash.

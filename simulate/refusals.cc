@@ -12,7 +12,7 @@ struct Place {
   std::string plural, name, subresource;
 };
 
-// Of a custom resource's path, in a namespace or not.
+// Reads a custom resource's path, in a namespace or not.
 Place PlaceOf(const kube::Request& request) {
   std::vector<std::string> parts;
   std::string_view rest = std::string_view(request.path).substr(0, request.path.find('?'));

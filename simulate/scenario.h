@@ -14,7 +14,7 @@ namespace berth::simulate {
 
 class World;
 
-// What a system brings to its simulation. Made anew for each seed.
+// A system's part of its simulation. Made anew for each seed.
 class Scenario {
  public:
   virtual ~Scenario() = default;
@@ -44,9 +44,9 @@ class Scenario {
   virtual std::vector<std::string> Refusable() const { return {}; }
   // After that: users delete everything. False when the scenario has no such end.
   virtual bool DeleteAll(World&) { return false; }
-  // What is left then: in the API server, or in a replica's memory.
+  // The first leftover then: in the API server, or in a replica's memory.
   virtual std::optional<std::string> Left(World&) { return std::nullopt; }
-  // What its users did, if it counts that.
+  // The actions of its users, if it counts them.
   virtual const Coverage* coverage() const { return nullptr; }
 };
 

@@ -104,7 +104,7 @@ void Toy::SetUp(World& world) {
   }
 }
 
-// What a user may come to do.
+// A user does something.
 void Toy::Act(World& world) {
   Dice& random = world.random();
   const std::string name = Format("g{}", random.Below(kNames));

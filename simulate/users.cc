@@ -197,7 +197,7 @@ Json Users::NextValue(const Target& target, const Field& field) {
   return SomeValue(kind, field);
 }
 
-// What an object of any kind has in a field of this name.
+// A value that an object of any kind has in a field of this name.
 std::optional<Json> Users::AnothersValue(const Field& field) {
   for (int tries = 0; tries < 3; ++tries) {
     const Kind& kind = SomeKind();

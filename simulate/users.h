@@ -15,7 +15,7 @@ namespace berth::simulate {
 
 class World;
 
-// What a scenario knows of a kind beyond its schema.
+// A scenario's knowledge of a kind beyond its schema.
 struct UserKind {
   std::string crd;  // subnetpools.plexaubnet.io
   int weight = 1;   // how often users turn to it

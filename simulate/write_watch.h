@@ -13,7 +13,7 @@ namespace berth::simulate {
 // controller that backs off would, and a status that is as it was is not written again and again.
 class WriteWatch {
  public:
-  // Of one object in one minute. Every attempt counts: a conflict, a refusal and a lost answer too.
+  // Writes of one object in one minute. Conflicts, refusals and lost answers count, too.
   static constexpr int kMostWrites = 120;
   static constexpr int kMostIdleStatusWrites = 12;
 

@@ -47,7 +47,7 @@ def _measure(context):
     for row in json.loads(done.stdout)["benchmarks"]:
         if row.get("error_occurred"):
             raise BenchError(f"bench_allocator: {row['name']}: {row['error_message']}")
-        # What was asked of Google Benchmark stands behind the name: Churn/linear/1000/iterations:300000/process_time.
+        # Google Benchmark puts its settings behind the name: Churn/linear/1000/iterations:300000/process_time.
         name = "/".join(part for part in row["name"].split("/") if ":" not in part and part != "process_time")
         costs[name] = row["cpu_time"]
     return costs

@@ -80,7 +80,7 @@ struct Replica {
     leadership.Start();
   }
 
-  // Of all its series.
+  // The sum of all its series.
   double Gauge(const std::string& name) const {
     for (const auto& family : registry.Collect()) {
       if (family.name != name) continue;
@@ -167,7 +167,7 @@ class Bench {
     figures_["resync_writes"] = (transport_.eips + transport_.events - writes) / 4;
   }
 
-  // What another replica's cache of all of them weighs.
+  // Memory of another replica's cache of all EIPs.
   void Cache() {
     const auto before = mallinfo2().uordblks;
     Replica other(executor_, transport_, account_.vpcs, "two");

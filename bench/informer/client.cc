@@ -4,6 +4,8 @@
 //   "await COUNT" on stdin: prints {"event":"done","seconds":S} once COUNT more changes have been
 //   handled, counted from the first of them
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 
@@ -18,7 +20,7 @@ namespace {
 using namespace berth;
 using Clock = std::chrono::steady_clock;
 
-// What a controller of sandboxes needs to know of one.
+// The fields of a sandbox that a controller needs.
 struct Sandbox {
   std::string uid;
   std::string version;

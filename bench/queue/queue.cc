@@ -80,7 +80,7 @@ void RateLimited(benchmark::State& state) {
   });
 }
 
-// What a key that waits costs, its own bytes included.
+// Memory of a key that waits, its own bytes included.
 void Memory(benchmark::State& state) {
   const std::vector<std::string> keys = Keys();
   std::size_t bytes = 0;

@@ -75,7 +75,7 @@ class ClientTest(unittest.TestCase):
         cls.folder.cleanup()
 
     def watch(self, then, first=(FIRST,), count=3, close=False):
-        """What the client says of a burst of `count`, when the server sends the pieces `then`."""
+        """The client's report of a burst of `count`, when the server sends the pieces `then`."""
         server = FaultyServer(self.context.certs, first, then, close)
         server.start()
         with measure._watchers(self.context, server.port, 1) as client:

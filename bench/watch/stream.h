@@ -1,4 +1,4 @@
-// What a watcher makes of the bytes it gets: HTTP response → chunks → lines → events in sequence.
+// A watcher's reader of the bytes it gets: HTTP response → chunks → lines → events in sequence.
 // No I/O.
 #pragma once
 #include <cstdint>

@@ -15,7 +15,7 @@ namespace berth::cloud::aliyun {
 inline constexpr std::size_t kMaxAnswer = std::size_t{4} << 20;
 inline constexpr std::size_t kMaxMessage = 512;  // of an error, in bytes
 
-// What became of a call.
+// The result of a call.
 struct Answer {
   Result<Json> outcome;    // an object
   std::string request_id;  // the cloud's; empty when it said none

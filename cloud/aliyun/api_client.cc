@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kLongestResource = 128;
 
-// What a call is about; see CallRecord. None of these parameters ever has a secret.
+// The resource that a call is about; see CallRecord. None of these parameters ever has a secret.
 std::string ResourceOf(const Parameters& parameters) {
   for (const char* name : {"AllocationId", "IpInstanceId", "ResourceId", "ResourceId.1",
                            "ClientToken", "Tag.1.Value"}) {

@@ -40,7 +40,7 @@ struct ApiOptions {
 // No key stands in an error or a record.
 //
 // Every call is told to the observer, if there is one, unless its task is destroyed before it ends.
-// Of the control thread; outlives its tasks.
+// Belongs to the control thread; outlives its tasks.
 class ApiClient {
  public:
   // Whether a call may be signed with a key; none when it may, else why not. Errors have the reason
@@ -61,7 +61,7 @@ class ApiClient {
   async::Task<Result<Credential>> WaitToSend(std::string action, KeyCheck check);
   http::Request Signed(const std::string& action, Parameters parameters,
                        const Credential& credential);
-  // What follows from the answer for calls to come.
+  // Keeps what the answer tells of calls to come.
   void Learn(Error& error, const std::string& action, async::TimePoint sent,
              const Credential& credential);
   void Tell(CallRecord record, const Answer& answer) const;

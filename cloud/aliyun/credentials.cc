@@ -20,7 +20,7 @@ std::filesystem::path Settled(const std::filesystem::path& folder) {
   return none ? folder : inner;
 }
 
-// What the library throws may quote the text, so nothing of it is told.
+// The library's exceptions may quote the text, so nothing of them is told.
 Credential ReadYaml(const std::string& text) {
   try {
     const YAML::Node yaml = YAML::Load(text);

@@ -115,7 +115,7 @@ TEST_F(FolderCredentialsTest, AMountedSecretIsReadAtOneTime) {
   folder_.Write("..2/accessKeyID", "id-2");
   folder_.Write("..2/accessKeySecret", "secret-2");
   fs::create_directory_symlink("..1", folder_.path() / "..data");
-  // Those that are seen say otherwise, as if the swap came between two reads.
+  // The visible files say otherwise, as if the swap came between two reads.
   fs::create_symlink("..1/accessKeyID", folder_.path() / "accessKeyID");
   fs::create_symlink("..2/accessKeySecret", folder_.path() / "accessKeySecret");
   EXPECT_EQ(Get(), (Credential{"id-1", "secret-1", ""}));

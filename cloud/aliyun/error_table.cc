@@ -61,7 +61,7 @@ constexpr std::array kTable = {
     Row{"InvalidTagKey.Malformed", ErrorClass::kTerminal},
     Row{"InvalidTagValue.Malformed", ErrorClass::kTerminal},
     Row{"NumberExceed.Tags", ErrorClass::kTerminal},
-    // Of the account: permission, quota, money.
+    // Errors of the account: permission, quota, money.
     Row{"Forbidden", ErrorClass::kTerminal},
     Row{"Forbidden.RAM", ErrorClass::kTerminal},
     Row{"Forbidden.Unauthorized", ErrorClass::kTerminal},

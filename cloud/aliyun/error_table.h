@@ -6,7 +6,7 @@
 
 namespace berth::cloud::aliyun {
 
-// What may be done about an answer with this error code. The code decides, because the HTTP status
+// The class of an answer with this error code. The code decides, because the HTTP status
 // says little: throttles come as 400. A code that is not in the table is kRetry: nobody knows that
 // it will not pass. kNotFound: what was to be gone is gone. kConflict: the resource is not in the
 // state that the caller took it to be in, so read it again. O(size of the table).

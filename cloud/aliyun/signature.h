@@ -11,13 +11,13 @@ using Parameters = std::map<std::string, std::string>;
 
 // "a=1&b=x%20y", encoded as RFC 3986 says: all but letters, digits, '-', '_', '.' and '~'.
 std::string Query(const Parameters& parameters);
-// What Query wrote, or a browser: '+' is a space. A part without '=' has an empty value.
+// Reads the output of Query, or of a browser: '+' is a space. No '=' means an empty value.
 Parameters ParseQuery(std::string_view query);
 
 // Lower-case hexadecimal.
 std::string Sha256(std::string_view text);
 
-// What ACS3-HMAC-SHA256 signs.
+// The parts that ACS3-HMAC-SHA256 signs.
 struct Acs3 {
   std::string method = "POST";
   std::string path = "/";

@@ -93,7 +93,7 @@ class Pending {
   async::Running running_;
 };
 
-// What the request's Authorization header should be, worked out anew from the request itself.
+// The Authorization header that the request should have, worked out anew from the request itself.
 inline std::string ExpectedAuthorization(const ScriptedTransport::Exchange& exchange,
                                          const Credential& credential) {
   Acs3 signing{.method = exchange.request.method,

@@ -295,7 +295,7 @@ void ApiServer::Watch(const Exchange& exchange, Resource& resource) {
   if (const auto after = watch->after.value_or(0); after > current)
     return exchange.Answer(kube::TooLargeVersion(after, current));
   const auto connection = exchange.request->getConnectionPtr().lock();
-  // Who left while access was reviewed has been forgotten already.
+  // A client that left while access was reviewed has been forgotten already.
   if (!connection || !connection->connected()) return;
   exchange.Count(200);
   resource.watches->Start(connection, std::move(*watch));

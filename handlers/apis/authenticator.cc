@@ -68,7 +68,7 @@ kube::Result<void> ReadTextList(kube::JsonView data, const std::string& key,
   return {};
 }
 
-// What every API server does: whoever is somebody is authenticated.
+// Adds system:authenticated, as every API server does.
 User Completed(User user) {
   if (user.name != kAnonymous &&
       std::ranges::find(user.groups, kAuthenticated) == user.groups.end()) {

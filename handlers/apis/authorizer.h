@@ -10,7 +10,7 @@
 
 namespace berth::apis {
 
-// What is being asked for, in the words of RBAC.
+// The attributes of a request, in the words of RBAC.
 struct Attributes {
   std::string verb;
   std::string path;  // for requests that are not about a resource

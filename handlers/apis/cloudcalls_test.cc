@@ -120,7 +120,7 @@ TEST_F(CloudCalls, TheSchemaNamesWhatIsShown) {
   }
 }
 
-// What the cloud repeats of a credential is seen by whoever may read cloudcalls.
+// A credential that the cloud repeats would be seen by everybody who may read cloudcalls.
 TEST_F(CloudCalls, NoCredentialIsShown) {
   async::TestExecutor executor;
   cloud::aliyun::ScriptedTransport transport;

@@ -16,7 +16,7 @@ class LiveCollection : public ResourceStore {
     std::size_t events = 8192;
     std::size_t bytes = 16 * 1024 * 1024;
   };
-  // What the owner gives; the collection adds apiVersion, kind, metadata and versions.
+  // The owner's part of an object; the collection adds apiVersion, kind, metadata and versions.
   struct Draft {
     std::string ns;
     std::string name;
@@ -38,7 +38,7 @@ class LiveCollection : public ResourceStore {
   void Put(Draft draft);
   // False when there is none. O(log n).
   bool Remove(const std::string& ns, const std::string& name);
-  // What a deletion asked for by a client does, for a deletable type. Before serving only.
+  // Is called when a client deletes an object of a deletable type. Before serving only.
   void OnDelete(Deleter deleter) { deleter_ = std::move(deleter); }
 
   const ResourceType& type() const override { return type_; }

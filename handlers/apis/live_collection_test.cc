@@ -220,7 +220,7 @@ TEST(LiveCollection, PagesTogetherAreTheWhole) {
   }));
 }
 
-// What a watcher would rebuild from any moment on is what the collection holds.
+// A watcher that starts at any moment rebuilds the state of the collection.
 TEST(LiveCollection, StateAndEventsSinceAgree) {
   EXPECT_TRUE(rc::check([] {
     auto gadgets = Gadgets();

@@ -119,7 +119,7 @@ Json PathParameter(const char* name, bool v3) {
   return parameter;
 }
 
-// What a request or a response carries, as each version of OpenAPI says it.
+// The content of a request or a response, as each version of OpenAPI says it.
 void PutBody(Json& carrier, const std::string& reference, bool v3) {
   Json schema = Json::Object();
   schema["$ref"] = reference;

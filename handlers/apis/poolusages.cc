@@ -69,7 +69,7 @@ class Runs {
   std::vector<std::pair<Address, Address>> runs_;
 };
 
-// What of a pool's range is held and what can be given out, from its start on.
+// The ranges of a pool that are held and that can be given out, from its start on.
 class Layout {
  public:
   explicit Layout(const Allocator& space)
@@ -222,7 +222,7 @@ void ShowFigures(Json& status, const Figures& figures, const Allocator& space) {
   Layout(space).Show(status);
 }
 
-// What is said of a pool even when its spec is not valid.
+// Figures that a pool has even when its spec is not valid.
 struct Place {
   std::string path;
   std::size_t depth = 0;

@@ -12,7 +12,7 @@
 #include "kube/request_target.h"
 #include "kube/status.h"
 
-// What a request asks for, read from its path and its query.
+// The object of a request, read from its path and its query.
 namespace berth::apis {
 
 // The request's target, taken apart. Fails with 400 for one that is broken or not UTF-8, and for a

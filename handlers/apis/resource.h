@@ -16,7 +16,7 @@
 #include "kube/selector.h"
 #include "kube/status.h"
 
-// What the aggregated API serves: a resource's type, its objects, and the store they are read from.
+// The content of the aggregated API: a resource's type, its objects, and their store.
 namespace berth::apis {
 
 inline constexpr const char* kGroup = "live.berth.dev";
@@ -76,7 +76,7 @@ struct Object {
 
 using ObjectPtr = std::shared_ptr<const Object>;
 
-// What a field selector compares; none when the object has no such field.
+// The value that a field selector compares; none when the object has no such field.
 const std::string* FieldOf(const Object& object, const std::string& field);
 
 // The same state under another version, as the event of its end shows it.
@@ -144,7 +144,7 @@ class Action {
     kube::JsonView object;  // as sent; good until Create returns
     bool dry_run = false;   // everything is checked, nothing done
   };
-  // What is answered beside apiVersion, kind and metadata, which are the caller's.
+  // The answer's members beside apiVersion, kind and metadata, which are the caller's.
   struct Outcome {
     Json content;
     std::vector<Cell> cells;

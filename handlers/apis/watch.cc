@@ -18,7 +18,7 @@ constexpr std::size_t kLeastOfSlow = 16 * 1024;
 // every second.
 constexpr std::size_t kLooksPerBudget = 16;
 
-// What a selection's watchers see of an event; a change may bring an object into view or out of it.
+// Shows an event to a selection's watchers; a change may bring an object into view or out of it.
 void AppendEvent(std::string& out, const ResourceType& type, const Selection& selection,
                  const Event& event, bool& first) {
   const bool now = event.type != EventType::kDeleted && selection.Matches(*event.object);
@@ -30,7 +30,7 @@ void AppendEvent(std::string& out, const ResourceType& type, const Selection& se
                          : before ? EventType::kModified
                                   : EventType::kAdded;
   if (seen == EventType::kDeleted && event.previous) {
-    // What has left a selection is shown as it was when it was last in it.
+    // An object that has left a selection is shown as it was when it was last in it.
     const Object last = AtVersion(*event.previous, event.version);
     out += RenderEvent(type, Name(seen), last, selection.form, first);
   } else {

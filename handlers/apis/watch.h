@@ -23,7 +23,7 @@
 
 namespace berth::apis {
 
-// What one watcher wants to see.
+// The objects that one watcher wants to see.
 struct Selection {
   std::string ns;
   kube::Selector labels;

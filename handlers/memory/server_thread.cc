@@ -20,7 +20,7 @@ ServerThread::ServerThread() {
 ServerThread::~ServerThread() { Stop(); }
 
 void ServerThread::Stop() {
-  // What lives on the thread ends there, watches before the server they watch.
+  // Everything on the thread ends there, watches before the server they watch.
   loop_.Post([this] {
     tick_ = {};
     watches_.clear();
@@ -55,7 +55,7 @@ ServerThread::WatchId ServerThread::Watch(kube::Request request, Watcher watcher
 
 void ServerThread::StartWatch(WatchId id, Server& server, const kube::Request& request,
                               const Watcher& watcher) {
-  // What comes while the watch begins, its end perhaps, is told when it has begun.
+  // Events that come while the watch begins, its end perhaps, are told when it has begun.
   struct Beginning {
     bool over = false;
     bool ended = false;

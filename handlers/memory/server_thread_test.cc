@@ -38,7 +38,7 @@ class ServerThreadTest : public testing::Test {
               .body = R"({"metadata":{"name":")" + name + R"("}})"})
         .code;
   }
-  // What was posted before has been done.
+  // Waits for all work that was posted before.
   void Settle() {
     thread_.Run([](auto&) {});
   }

@@ -11,7 +11,7 @@
 
 namespace berth::kube::memory {
 
-// What a webhook is asked about: objects are in the version of the call; null where there is none.
+// The subject of a review: objects are in the version of the call; null where there is none.
 struct Review {
   std::string_view operation;  // CREATE, UPDATE, DELETE
   Value object;

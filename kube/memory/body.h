@@ -26,7 +26,7 @@ struct BodyProblem {
 struct Body {
   std::string_view type;
   std::string_view text;
-  // Of an object in protobuf that does not say what it is.
+  // For an object in protobuf that does not say what it is.
   std::string_view api_version;
   std::string_view kind;
 };

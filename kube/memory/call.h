@@ -24,7 +24,7 @@ Response Answer(const Status& status);
 // An answer in plain text.
 Response Plain(std::string text, int code = 200);
 
-// What a path says: /api/v1/…, /apis/group/version/….
+// The parts of a path: /api/v1/…, /apis/group/version/….
 struct ResourcePath {
   std::string group;
   std::string version;
@@ -48,13 +48,13 @@ struct Call {
   std::string content_type;
   Form form;
   bool dry_run = false;
-  // Of whoever answers the call, who outlives its copies; null for a call that changes nothing.
+  // The answer's warnings, which outlive the call's copies; null for a call that changes nothing.
   Warnings* warnings = nullptr;
 
   const Resource& resource() const { return *view.resource; }
   std::string key() const { return KeyOf(ns, name); }
   bool strict() const { return target.Parameter("fieldValidation") == "Strict"; }
-  // Of fields that are left out; that is the default.
+  // True if fields that are left out get a warning; that is the default.
   bool warns() const {
     const std::string_view validation = target.Parameter("fieldValidation");
     return warnings && (validation.empty() || validation == "Warn");
@@ -72,7 +72,7 @@ Status ConflictHere(const Call& call, std::string_view why);
 Status InvalidHere(const Call& call, const Value& object, Causes causes);
 // Without a reason, as kube-apiserver's unexpected errors are.
 Status Unexpected(std::string message);
-// Of paths and methods that nobody serves.
+// The answer for paths and methods that nobody serves.
 Response NoSuchPage();
 Response NoSuchResource();
 Response NoSuchMethod();

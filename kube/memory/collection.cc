@@ -82,7 +82,7 @@ std::deque<Change>::const_iterator Collection::After(std::uint64_t version) cons
 
 void Collection::Each(std::string_view prefix, std::string_view start,
                       std::optional<std::uint64_t> version, const Visit& visit) const {
-  // What has changed since, as it was then; null for what was not there.
+  // Objects that have changed since, as they were then; null for an object that was not there.
   Objects then;
   if (version) {
     for (auto change = After(*version); change != End(); ++change) {

@@ -126,7 +126,7 @@ void Read(const Value& definition, Resource& resource) {
   }
 }
 
-// What a reader sees of objects that were written under an earlier schema.
+// Prepares the view that readers get of objects that were written under an earlier schema.
 void ReadAnew(Resource& resource) {
   const Version& stored = resource.stored();
   resource.objects.Rewrite([&](const ObjectPtr& object) -> ObjectPtr {

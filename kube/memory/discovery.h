@@ -6,7 +6,7 @@
 
 #include "kube/memory/resource.h"
 
-// What the server says about what it serves. All documents are made when they are asked for:
+// The server's description of its resources. All documents are made when they are asked for:
 // O(size).
 namespace berth::kube::memory {
 

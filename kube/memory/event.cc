@@ -9,7 +9,7 @@
 namespace berth::kube::memory {
 namespace {
 
-// What a member is called in core/v1 and in events.k8s.io/v1; the others have one name.
+// Members that have another name in core/v1 than in events.k8s.io/v1; the others have one name.
 constexpr std::array kNames = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"count", "deprecatedCount"},
     {"firstTimestamp", "deprecatedFirstTimestamp"},

@@ -6,7 +6,7 @@
 namespace berth::kube::memory {
 
 Rules EventRules();
-// What events.k8s.io/v1 asks for beyond that, of a new event as it is stored.
+// Further rules of events.k8s.io/v1 for a new event as it is stored.
 void ValidateNewEvent(const Value& event, Causes& causes);
 Value EventFromStored(const Value& event);
 Value EventToStored(const Value& event);

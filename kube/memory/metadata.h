@@ -18,7 +18,7 @@ namespace berth::kube::memory {
 std::optional<std::string> NormalizeMetadata(Value& object, std::vector<std::string>* unknown,
                                              std::string_view kind = "");
 
-// What is wrong with an object's metadata; `old` is what it was before an update.
+// Adds the mistakes of an object's metadata; `old` is the metadata before an update.
 void ValidateMetadata(const Value& object, const Value* old,
                       Problems (*name_problems)(std::string_view), Causes& causes);
 void ValidateLabelsAndAnnotations(const Value& metadata, const std::string& path, Causes& causes);

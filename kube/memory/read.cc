@@ -155,7 +155,7 @@ async::Handle HandleOf(const std::shared_ptr<Resource>& resource,
   });
 }
 
-// What a watch begins with: the present state, or what it has missed, or that it cannot be told.
+// Begins a watch: the present state, the events that it missed, or the error that they are gone.
 void Begin(const Cluster& cluster, Resource& resource, Watch& watch, const WatchOptions& options) {
   const std::int64_t now = cluster.UnixNow();
   const Collection& objects = resource.objects;

@@ -12,7 +12,7 @@
 // Objects, lists and watch events in the form and the version a client asked for.
 namespace berth::kube::memory {
 
-// What an object is shown as: a view's version and a form, at a time (for ages).
+// The shape of an object in an answer: a view's version and a form, at a time (for ages).
 struct Shape {
   const Resource& resource;
   const Version& version;

@@ -15,7 +15,7 @@ using Causes = std::vector<StatusCause>;
 // what absent ones are set to, and which values are allowed. Walks are O(size of the object).
 class Schema {
  public:
-  // What is wrong or not supported is added to `causes`, with where it is below `path`.
+  // Mistakes and unsupported parts are added to `causes`, with where they are below `path`.
   static std::shared_ptr<const Schema> Parse(const Value& schema, const std::string& path,
                                              Causes& causes);
   Schema();

@@ -66,7 +66,7 @@ class Validation {
   void Check(const Node& node, const Value& value, const Value* old, const Path& path) {
     const std::size_t before = causes_.size();
     if (!value.is_null() || !node.nullable) CheckAll(node, value, old, path);
-    // What was wrong before may stay as it is.
+    // A value that was wrong before may stay as it is.
     if (causes_.size() > before && old && value == *old) causes_.resize(before);
   }
 
@@ -93,7 +93,7 @@ class Validation {
     Add("FieldValueInvalid", path,
         Format("Invalid value: {}: {} in body {}", value, path.Text(), why));
   }
-  // What kube-apiserver says without a field.
+  // A sentence that kube-apiserver says without a field.
   void AddLoose(std::string_view why) {
     causes_.push_back({"FieldValueInvalid", Format("Invalid value: \"\": {}", why), "<nil>"});
   }

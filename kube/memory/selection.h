@@ -11,7 +11,7 @@
 
 namespace berth::kube::memory {
 
-// What a list or a watch shows: which objects, in which version and form.
+// The objects that a list or a watch shows, in which version and form.
 struct Selection {
   std::shared_ptr<const Version> version;
   std::string prefix;  // of the keys: "namespace/", or "" for all

@@ -111,7 +111,7 @@ class Server::Impl {
   std::uint64_t version() const { return cluster_.version(); }
 
  private:
-  // What is no resource: discovery, schemas, health.
+  // Documents that are not resources: discovery, schemas, health.
   std::optional<Response> Document(const Request& request, const RequestTarget& target) {
     const auto& path = target.path;
     const Registry& registry = cluster_.registry();
@@ -233,7 +233,7 @@ std::expected<async::Handle, Response> Server::Watch(const Request& request, Wat
   return impl_->Watch(request, std::move(watcher));
 }
 
-// Of an item a watch is not served: kube-apiserver takes it for a get.
+// A watch of one item is not served: kube-apiserver takes it for a get.
 bool Server::IsWatch(const Request& request) {
   if (request.method != Method::kGet || !request.path.contains("watch=")) return false;
   const auto target = RequestTarget::Parse(request.path);

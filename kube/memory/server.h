@@ -52,8 +52,8 @@ class Server {
   static bool IsWatch(const Request& request);
   static bool IsResource(const Request& request);
 
-  // What a real server does as time goes by: bookmarks for those who asked for them, and the end of
-  // watches whose time is over. Call it now and then.
+  // Does what a real server does as time goes by: bookmarks for watches that want them, and the end
+  // of watches whose time is over. Call it now and then.
   void Tick();
   // Forgets the history: a watch from any version but the present one is 410.
   void Compact();

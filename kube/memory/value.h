@@ -22,7 +22,7 @@ class Decoder {
   Decoder();
   ~Decoder();
 
-  // Of members with the same key the last counts, as in Go; the paths of such members are added to
+  // The last of members with the same key counts, as in Go; the paths of such members are added to
   // `duplicates`. A whole number, also 1.0, is an integer, past 64 bits a double. Errors are text.
   std::expected<Value, std::string> Decode(std::string_view text,
                                            std::vector<std::string>* duplicates = nullptr);

@@ -70,7 +70,7 @@ Outcome<void> CheckPreconditions(const Call& call, const Object& current, const 
   return {};
 }
 
-// What an update may not touch is as it was.
+// Restores the fields that an update may not touch.
 void Prepare(const Call& call, const Object& current, Value& object) {
   const Resource& resource = call.resource();
   const Value& old = current.value;
@@ -136,7 +136,7 @@ Outcome<Value> Writer::DecodeObject(const Call& call) {
   return object;
 }
 
-// What the call makes of the object: the body of a PUT, or the object with a patch applied.
+// The object after the call: the body of a PUT, or the object with a patch applied.
 Outcome<Value> Writer::NewState(const Call& call, const Object& current) {
   if (call.method == Method::kPut) return DecodeObject(call);
   auto object =
@@ -368,7 +368,7 @@ async::Task<Response> Writer::DeleteCollection(Call call) {
     one.ns = object->ns();
     one.name = object->name();
     Response response = co_await DeleteOne(std::move(one), *options);
-    // Who is gone already is no failure.
+    // An object that is gone already is no failure.
     if (response.code >= 300 && response.code != 404) co_return response;
   }
   co_return std::move(listed->response);

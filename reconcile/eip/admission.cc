@@ -165,7 +165,7 @@ void CheckChoices(Verdict& verdict, const Proposal& proposal) {
   }
 }
 
-// What the cloud sells together.
+// Charge types and sizes that the cloud sells together.
 void CheckCharges(Verdict& verdict, const Spec& spec) {
   if (spec.PrePaid() && spec.SingleLine()) {
     verdict.Invalid(kInstanceCharge, spec.instance_charge_type,
@@ -268,7 +268,7 @@ void CheckIdChange(Verdict& verdict, const Object& now, const Object& before) {
 void CheckChange(Verdict& verdict, const Proposal& now, const Proposal& before) {
   CheckIdChange(verdict, now.object, before.object);
   if (!IsSettled(before.object)) return;
-  // What spec did not say may be said afterwards, as the cloud tells it.
+  // A field that spec did not set may be set afterwards, to the cloud's value.
   const bool allocating = before.object.ClaimedId().empty();
   const auto keep = [&](const char* field, const std::string& was, const std::string& is,
                         const std::string& told) {
@@ -291,7 +291,7 @@ void CheckChange(Verdict& verdict, const Proposal& now, const Proposal& before) 
   keep(kProtection, Joined(was.protection), Joined(is.protection), "");
 }
 
-// What would become of it, and may not be meant.
+// Warns of effects that the user may not mean.
 void Foresee(Verdict& verdict, const Proposal& proposal) {
   const Object& object = proposal.object;
   const Spec& spec = object.spec;

@@ -40,7 +40,7 @@ struct Proposal {
 
 inline Identity& IdentityOf(Proposal& proposal) { return proposal.object.id; }
 
-// What is known when an object is judged.
+// Facts that are known when an object is judged.
 struct Knowledge {
   // As System::HolderOf. None when the other objects are not known: then the object alone is
   // judged.
@@ -51,7 +51,7 @@ struct Knowledge {
 // With the object as it was, none when it is created. O(size of the object).
 Verdict JudgeEip(const Proposal& now, const Proposal* before, const Knowledge& known);
 
-// What the annotations say that nobody will heed, as warnings: they are never a reason to refuse.
+// Annotations that nobody will heed, as warnings: they are never a reason to refuse.
 std::vector<std::string> UnknownAnnotations(const Object& object);
 
 // Members of spec that are filled in, each with its value. At first how the address is paid for,

@@ -244,7 +244,7 @@ TEST(EipAdmission, TheCloudIsOfTheSameOpinion) {
   EXPECT_GT(refused, 100);
 }
 
-// Those of its config/samples that its own webhook let pass.
+// The operator's config/samples that its own webhook let pass.
 TEST(EipAdmission, TheManifestsOfTheOperatorApply) {
   for (const char* spec :
        {R"("bandwidth":"5","internetChargeType":"PayByTraffic","name":"my-eip-instance",

@@ -90,7 +90,7 @@ TEST_F(EipDeletionTest, AReleaseIsAskedForOnce) {
   EXPECT_THAT(EventReasons(), Contains("Released"));
 }
 
-// Of which its object was never told.
+// The object was never told of its address.
 TEST_F(EipDeletionTest, AnAddressThatNobodyKnewIsReleasedOnce) {
   On("AllocateEipAddress", [](auto& fate) { fate.answered = false; });
   Create("web", "");

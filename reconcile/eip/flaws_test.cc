@@ -8,7 +8,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-// What the operator that Berth takes the place of got wrong.
+// Flaws of AlibabaCloud-EIP-Operator that Berth must not have.
 
 TEST_F(EipSystemTest, FlawNothingIsWrittenWhenNothingChanged) {
   Create("web", R"("bandwidth":"20")");

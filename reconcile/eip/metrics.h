@@ -29,13 +29,13 @@ class Metrics {
   void Show(async::WallTime now);
 
  private:
-  // Of the cloud's statuses, those that it has; and before one is known, when the address is gone,
-  // and for what the cloud may call otherwise one day.
+  // The cloud's statuses; and statuses of our own before one is known, when the address is gone,
+  // and for one that the cloud may add.
   static constexpr std::array<std::string_view, 8> kStatuses = {
       "Available", "Associating", "InUse", "Unassociating",
       "Releasing", "Pending",     "Lost",  "Other"};
 
-  // What an object was counted as: an informer's last word of it may be another.
+  // The labels that an object was counted under: an informer's last word of it may be another.
   struct Counted {
     std::size_t status = 0;
     bool stuck = false;

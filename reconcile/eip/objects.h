@@ -18,16 +18,16 @@ namespace berth::eip {
 
 using runtime::Identity;
 
-// Of the whole cluster or of namespaces, as its CRD was installed: an object without a namespace
-// has a path without one.
+// Cluster-scoped or namespaced, as its CRD was installed: an object without a namespace has a path
+// without one.
 inline constexpr kube::Resource kEips{"eip.alibabacloud.com", "v1alpha1", "eips", "EIP"};
 
 inline constexpr std::string_view kFinalizer = "eip.alibabacloud.com/finalizer";
-// What to do about an address that is lost: "reallocate".
+// The action for an address that is lost: "reallocate".
 inline constexpr std::string_view kOnLostAnnotation = "eip.alibabacloud.com/on-lost";
-// What to do about an address that cannot be released: "abandon" it, or "unassociate" it first.
+// The action for an address that cannot be released: "abandon" it, or "unassociate" it first.
 inline constexpr std::string_view kOnStuckAnnotation = "eip.alibabacloud.com/on-stuck";
-// What to do about an address that was allocated for an object which is not in this cluster, or not
+// The action for an address that was allocated for an object which is not in this cluster, or not
 // any more: "adopt" it, as if it had been allocated for this one.
 inline constexpr std::string_view kOnForeignAnnotation = "eip.alibabacloud.com/on-foreign";
 // On an address that Berth allocated: the uid of its object.
@@ -57,7 +57,7 @@ struct Spec {
 
   static Spec From(kube::JsonView spec);
   bool PrePaid() const { return instance_charge_type == "PrePaid"; }
-  // Of one carrier: the cloud sells it pay-as-you-go and by bandwidth only.
+  // True for lines of one carrier: the cloud sells them pay-as-you-go and by bandwidth only.
   bool SingleLine() const;
   // internetChargeType, or when it is not given the usual one of those that the rest allows.
   std::string PaidBy() const;
@@ -81,7 +81,7 @@ struct Attempt {
 // With commas between them.
 std::string Joined(const std::vector<std::string>& texts);
 
-// Of uid and number alone, so that it is the same whoever writes it.
+// Made of uid and number alone, so that every writer makes the same.
 std::string ClientToken(std::string_view uid, std::int64_t number);
 
 struct Object {
@@ -90,7 +90,7 @@ struct Object {
   std::string on_lost;
   std::string on_stuck;
   std::string on_foreign;
-  // Of its status.
+  // Members of its status.
   bool has_status = false;  // there is any
   std::string allocation_id;
   Origin origin = Origin::kUnknown;
@@ -131,8 +131,8 @@ struct Object {
   bool ContradictsItself() const {
     return !allocation_id.empty() && NamesAddress() && spec.allocation_id != allocation_id;
   }
-  // What an address that Berth allocates for it is tagged with: as spec says, and with its owner
-  // where that leaves room. Without the owner's tag only the client token makes a repetition safe.
+  // The tags of an address that Berth allocates for it: as spec says, and with its owner where that
+  // leaves room. Without the owner's tag only the client token makes a repetition safe.
   cloud::Tags OwnTags() const;
   Attempt NextAttempt() const;
 };

@@ -278,7 +278,7 @@ Step DecideLost(const Object& object, const Sight& sight) {
                   : "")};
 }
 
-// What the spec asks for and cannot be had any more.
+// The spec's wishes that cannot be met any more.
 std::string Unlike(const Spec& spec, const cloud::Eip& eip) {
   for (const auto& [name, wanted, is] :
        {std::tuple("isp", &spec.isp, &eip.isp),
@@ -292,7 +292,7 @@ std::string Unlike(const Spec& spec, const cloud::Eip& eip) {
   return "";
 }
 
-// What the cloud has and the spec wants otherwise.
+// Repairs what differs in the cloud from the spec.
 Step DecideRepair(const Object& object, const cloud::Eip& eip) {
   const Spec& spec = object.spec;
   cloud::Tags tags;

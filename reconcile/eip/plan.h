@@ -10,7 +10,7 @@
 
 namespace berth::eip {
 
-// What is known of an object's address besides what its status says.
+// Knowledge of an object's address besides its status.
 struct Sight {
   // No request for the object can have come to an address that its status lacks.
   bool accounted = false;

@@ -63,7 +63,7 @@ class Reconciler {
   std::size_t Remembered() const;
 
  private:
-  // What is known of an object beside what is written down, for as long as this leader leads.
+  // Knowledge of an object beside its status, for as long as this leader leads.
   struct Memory {
     std::string uid;
     std::string basis;              // what the following five are of: a change of it ends them

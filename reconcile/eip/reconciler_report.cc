@@ -1,4 +1,4 @@
-// What is told of an object: its status, events, and what becomes of failures.
+// Reports of an object: its status, its events, and its failures.
 #include <utility>
 
 #include "log/log.h"
@@ -119,7 +119,7 @@ std::string Reconciler::ReasonFor(const Object& object, const Error& error) {
 }
 
 async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
-  // What the API server does not take cannot be told there, and is no fault of the cloud's.
+  // A status that the API server refuses cannot be written there, and is no fault of the cloud's.
   const bool conflict = error.error_class == ErrorClass::kConflict || runtime::IsGone(error);
   if (pass->unwritten || conflict) co_return std::unexpected(std::move(error));
   // There was no turn for the call: nothing has happened that anybody could be told of.
@@ -220,7 +220,7 @@ async::Task<Result<void>> Reconciler::Patch(Pass* pass, Json patch, std::string 
   if (!object) co_return std::unexpected(std::move(object.error()));
   pass->object = *object;
   pass->unwritten = false;
-  // What has lost its last finalizer is gone.
+  // An object that has lost its last finalizer is gone.
   if (object->id.deleting == 0 || object->id.finalizer) parts_.latest.Note(std::move(*object));
   co_return Result<void>();
 }

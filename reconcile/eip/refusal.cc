@@ -41,7 +41,7 @@ std::string WithoutTimes(std::string message) {
   return message;
 }
 
-// What somebody can do about it.
+// Advice to the user.
 std::string_view Advice(const Error& error) {
   if (BeginsWithOneOf(error, kOfKey)) return "check Berth's access key";
   if (BeginsWithOneOf(error, kOfClock)) return "check the clock of Berth's node";

@@ -5,7 +5,7 @@
 #include "async/executor.h"
 #include "http/error.h"
 
-// What a cloud's refusal means for an object. Plain, by the cloud's codes; O(1).
+// The meaning of a cloud's refusal for an object. Plain, by the cloud's codes; O(1).
 namespace berth::eip {
 
 // A request is taken for 15 minutes, and an address that came of it is listed 2 minutes later:

@@ -170,7 +170,7 @@ TEST_P(EipScope, MessagesNameAnObjectWithItsNamespace) {
   EXPECT_EQ(system_.HolderOf("eip-none", uid), "");
 }
 
-// What Berth has written it knows before the watch has told it.
+// Berth knows its own writes before the watch has told of them.
 TEST_P(EipScope, NoWriteIsRefusedForOnesOwnBefore) {
   transport_.delay = 10s;
   Create("web", R"("bandwidth":"20","tags":{"team":"web"})");

@@ -23,10 +23,10 @@ struct Report {
   static Report Of(const Object& object);
 };
 
-// What of an object's status is not so yet, as a merge patch of the status; none when nothing is
-// new. `facts` are members to be set besides, null for those to be taken away; `eip` is the address
-// as the cloud has just told of it. lastSyncTime alone is never a reason to write, and it is when
-// the cloud was last `synced`. O(size of the status).
+// The members of an object's status that have to change, as a merge patch of the status; none when
+// nothing is new. `facts` are members to be set besides, null for those to be taken away; `eip` is
+// the address as the cloud has just told of it. lastSyncTime alone is never a reason to write, and
+// it is when the cloud was last `synced`. O(size of the status).
 std::optional<Json> StatusPatch(const Object& object, Json facts, const cloud::Eip* eip,
                                 const Report& report, async::WallTime now);
 

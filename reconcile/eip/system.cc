@@ -21,7 +21,7 @@ constexpr auto kLongestBackOff = 10s;
 // How old a metric may be that grows with time alone.
 constexpr auto kShowEach = 5s;
 
-// What else than the status has changed: that one only we write, unless it was wiped.
+// True if more than the status has changed: Berth alone writes that, unless it was wiped.
 bool IsNews(const Object& before, const Object& now) {
   return before.id.uid != now.id.uid || before.id.generation != now.id.generation ||
          before.id.deleting != now.id.deleting || before.id.finalizer != now.id.finalizer ||
@@ -117,7 +117,7 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
 }
 
 void System::Parts::Listen() {
-  // Who shares an address with another one may have it once that is gone.
+  // An object that shares an address with another one may have it once that is gone.
   const auto tell_others = [this](const Object& gone) {
     objects.ForEachIn(by_address, gone.ClaimedId(),
                       [this](const std::string& key, const Object&) { work->controller.Add(key); });

@@ -20,7 +20,7 @@ namespace berth::eip {
 
 using namespace std::chrono_literals;
 
-// What becomes of a call to the cloud is for the test to say.
+// The test decides the fate of each call to the cloud.
 class Script : public cloud::simulator::Fates {
  public:
   explicit Script(async::Executor& executor) : latency_(executor, 1ms, 5ms) {}

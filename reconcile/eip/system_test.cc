@@ -352,7 +352,7 @@ TEST_F(EipSystemTest, ATokenThatWasUsedForAnotherRequestIsToldAndNothingIsAlloca
   EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
 }
 
-// What is deleted before anybody was told of its address is not kept, whatever spec says.
+// An object that is deleted before anybody knew its address releases it, whatever spec says.
 TEST_F(EipSystemTest, AnAddressThatNobodyKnewGoesWithItsObject) {
   script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
     if (action == "AllocateEipAddress") fate.answered = false;
@@ -373,7 +373,7 @@ class LateEipSystemTest : public EipSystemTest {
   LateEipSystemTest() : EipSystemTest(15min) {}
 };
 
-// Not to be seen is not to be gone: nobody gets a second address while the first one is there.
+// An EIP missing from a list is not gone: nobody gets a second address meanwhile.
 TEST_F(LateEipSystemTest, AnAddressThatTheCloudHidesIsNotReplaced) {
   Create("web", "");
   Annotate("web", kOnLostAnnotation, "reallocate");

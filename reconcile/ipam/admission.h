@@ -16,7 +16,7 @@
 // nothing of what is judged here is for the caller to let pass unasked.
 namespace berth::ipam {
 
-// What is known when an object is judged. Without a space only the object itself is.
+// Facts that are known when an object is judged. Without a space only the object itself is.
 struct Knowledge {
   const Space* space = nullptr;
   // As System::SubnetsOf.
@@ -57,10 +57,10 @@ Verdict JudgePoolClaim(const PoolClaim& now, const PoolClaim* before, const Know
 Verdict JudgePoolDeletion(const Pool& pool, const Knowledge& known);
 Verdict JudgePoolClaimDeletion(const PoolClaim& claim, const Knowledge& known);
 
-// What spec.defaultBlockSize becomes when it is not given: the usual size of the family, within
-// the pool's range and bounds. None when the CIDR is none.
+// The value of spec.defaultBlockSize when it is not given: the usual size of the family, within the
+// pool's range and bounds. None when the CIDR is none.
 std::optional<int> DefaultBlockSize(const Pool& pool);
-// What spec.blockSize becomes when a claim says neither what size nor which block: the size of the
+// The value of spec.blockSize when a claim says neither what size nor which block: the size of the
 // block that its pool keeps for it, or the pool's default. None when the claim says it, and when
 // the pool is not known.
 std::optional<int> DefaultBlockSize(const Claim& claim, const Knowledge& known);

@@ -34,7 +34,7 @@ BlockTree::Cursor SkipFree(BlockTree::Cursor at) {
 
 Address SizeOf(const Cidr& block) { return block.Last() - block.First() + 1; }  // 2^128 is 0
 
-// What both blocks have in common.
+// The addresses that both blocks have.
 std::optional<Cidr> Common(const Cidr& one, const Cidr& other) {
   if (one.Contains(other)) return other.Canonical();
   if (other.Contains(one)) return one.Canonical();
@@ -64,7 +64,7 @@ void Take(FreeSpace& space, const Cidr& block) {
 
 using Blocks = std::span<const Cidr>;
 
-// Those of the sorted blocks that overlap this one.
+// The sorted blocks that overlap this one.
 Blocks Touching(const Cidr& block, Blocks sorted) {
   const auto from = std::ranges::lower_bound(sorted, block.First(), {}, &Cidr::Last);
   const auto to = std::ranges::upper_bound(sorted, block.Last(), {}, &Cidr::First);

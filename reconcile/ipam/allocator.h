@@ -16,7 +16,7 @@ namespace berth::ipam {
 
 using async::TimePoint;
 
-// What a pool's spec says of its space.
+// The rules of a pool's space, from its spec.
 struct PoolRules {
   Cidr range;
   Strategy strategy = Strategy::kLinear;
@@ -28,7 +28,7 @@ struct PoolRules {
   friend bool operator==(const PoolRules&, const PoolRules&) = default;
 };
 
-// Who holds a block: a number that means something to the caller. 0 is nobody.
+// The holder of a block: a number that means something to the caller. 0 is nobody.
 using Owner = std::uint64_t;
 
 // Why a block is not free. A reservation has an end; the others stay until released.
@@ -105,8 +105,8 @@ class Allocator {
   // visited).
   void ForEach(Address from, const std::function<bool(const Hold&)>& visit) const;
 
-  // What there is. `stated` is what the pool's status shows: reservations, child pools that no
-  // subnet stands for and other pools' blocks count as free.
+  // Figures. `stated` is what the pool's status shows: reservations, child pools that no subnet
+  // stands for and other pools' blocks count as free.
   std::size_t Count(Use use) const;
   std::int64_t Free(int prefix, bool stated = false) const;  // blocks; at most 2^63-1; O(W)
   Address FreeAddresses(bool stated = false) const;          // O(W)

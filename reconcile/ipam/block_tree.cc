@@ -17,7 +17,7 @@ namespace berth::ipam {
 
 namespace {
 
-// What both kinds of node have in common.
+// Members that both kinds of node have.
 
 // How many keys are at or before the address. All are looked at, without a branch: so their cache
 // misses overlap.
@@ -152,13 +152,13 @@ struct BlockTree::Tree {
       to.free[to_at] = free[at];
     }
 
-    // What is free below the child. Whether that is news.
+    // Sums up the free sizes below the child. True if they have changed.
     bool Summarize(std::size_t child) {
       const Sizes now = FreeBelow(*children[child]);
       return std::exchange(free[child], now) != now;
     }
 
-    // Those of the sizes that are free below no child.
+    // The sizes that are free below no child.
     Sizes Missing(Sizes sizes) const {
       for (std::size_t i = 0; sizes != 0 && i < this->count; ++i) sizes &= ~free[i];
       return sizes;

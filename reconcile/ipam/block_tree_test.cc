@@ -83,7 +83,7 @@ void DoesWhatAMapDoes(Family family, int shift) {
 TEST(BlockTree, DoesWhatAMapDoesWithIpv4) { DoesWhatAMapDoes(Family::kIpv4, 16); }
 TEST(BlockTree, DoesWhatAMapDoesWithIpv6) { DoesWhatAMapDoes(Family::kIpv6, 100); }
 
-// Who asks both families by one address does not find what begins elsewhere.
+// A search of both families by one address does not find a block that begins elsewhere.
 TEST(BlockTree, NothingOfIpv4BeginsAtAnAddressOfIpv6) {
   BlockTree tree(Family::kIpv4);
   tree.Insert(6, {.prefix = 24});

@@ -96,7 +96,7 @@ void CheckClaimChange(Verdict& verdict, const Claim& now, const Claim& before) {
 
 // Says what would become of the claim. No error: it waits for its block, and space may appear.
 void Foresee(Verdict& verdict, const Claim& claim, const Knowledge& known) {
-  // Who has a stamp has a block: the very one that would seem to be in the way.
+  // A claim with a stamp has a block: the very one that would seem to be in the way.
   if (!verdict.allowed() || !known.space || !claim.stamp.empty()) return;
   const Space::PoolState* pool = known.space->Find(claim.PoolKey());
   if (!pool || !pool->rules) return;

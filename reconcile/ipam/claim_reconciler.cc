@@ -181,7 +181,7 @@ void ClaimReconciler::Arrived(const Claim& claim) {
 
 void ClaimReconciler::TakeNow(const Claim& claim) {
   if (claim.Bound() || claim.id.deleting != 0) return;
-  // What cannot be had is told when its turn comes.
+  // A claim that cannot be served is told when its turn comes.
   std::ignore = Choose(claim, Fingerprint(claim.id.uid));
 }
 

@@ -69,7 +69,7 @@ struct Caches {
 // Whether a Subnet is being deleted and its claim is, too, or gone: see Space::Rest.
 bool IsGivenBack(const Caches& caches, const Subnet& subnet);
 
-// What the reconcilers of a leader share.
+// Shared by the reconcilers of a leader.
 struct Context {
   async::Executor& executor;
   kube::Api api;
@@ -80,7 +80,7 @@ struct Context {
   std::string stamp_key;
 };
 
-// What every status of ours has: a phase, a sentence, a Ready condition.
+// The common part of every status of ours: a phase, a sentence, a Ready condition.
 struct Report {
   std::string phase;
   std::string reason;

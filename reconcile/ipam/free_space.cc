@@ -77,7 +77,7 @@ bool FreeSpace::Take(const Cidr& block, const Block& kept) {
 
 void FreeSpace::Sets::TakeFrom(const Cidr& around, const Cidr& block, const Block* kept) {
   --CountOf(around.prefix());
-  // What is first in the free block takes its place in the tree.
+  // The first part of the free block takes its place in the tree.
   bool replaced = false;
   const auto put = [&](Address address, const Block& part) {
     if (address == around.First()) {

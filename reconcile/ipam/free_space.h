@@ -46,7 +46,7 @@ class FreeSpace {
   // Free addresses, 2^128 of them shown as 2^128-1. O(W).
   Address Addresses() const;
 
-  // What is taken can be kept beside what is free: one search then finds both. Take, where the
+  // A taken block can be kept beside the free ones: one search then finds both. Take, where the
   // block stays among blocks() as this.
   bool Take(const Cidr& block, const Block& kept);
   // The free blocks and those that are kept. Who changes it keeps what is free as it is.

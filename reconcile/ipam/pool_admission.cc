@@ -266,7 +266,7 @@ std::vector<std::string> ChildNames(const std::vector<std::string>& children) {
   return names;
 }
 
-// What the pool's own status says, for want of better knowledge.
+// The count of the pool's own status, for want of better knowledge.
 std::int64_t StatedCount(const Pool& pool) {
   if (pool.status.empty()) return 0;
   kube::JsonDocument document;

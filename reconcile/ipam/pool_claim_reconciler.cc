@@ -394,7 +394,7 @@ async::Task<Step> PoolClaimReconciler::Adopt(const kube::Resource* resource, Poo
 
 async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
   if (!claim.id.finalizer) co_return runtime::Requeue{};
-  // What was asked for without an answer must not come to be after it was looked for.
+  // A create without an answer must not be carried out after its object was looked for.
   if (const auto left = OpenFor(claim); left > left.zero()) co_return runtime::Requeue{left};
   if (claim.allow_delete) {
     if (auto allowed = co_await AllowDelete(claim); !allowed) {

@@ -105,7 +105,7 @@ async::Task<Outcome> PoolReconciler::End(std::string key, Pool pool) {
   co_return runtime::Requeue{kStillInUse};
 }
 
-// What the escape annotation asks for.
+// Deletes the pool's Subnets, as the escape annotation asks.
 async::Task<Step> PoolReconciler::DropSubnets(std::string key) {
   std::vector<Identity> subnets;
   context_.caches.subnets.ForEachIn(
@@ -140,7 +140,7 @@ async::Task<Step> PoolReconciler::Report(std::string key) {
   const Space::PoolState* state = context_.space.Find(key);
   const Pool* cached = context_.caches.latest_pools.Get(key);
   if (!state || !cached) co_return Step();
-  // What changes from here on is for the next time.
+  // Changes from here on are for the next time.
   untold_.erase(key);
   const Json before = cached->status.empty() ? Json::Object() : Json::parse(cached->status);
   Json from = PatchOf(cached->id);
@@ -184,7 +184,7 @@ Json PoolReconciler::StatusOf(const Space::PoolState& state, const Json& before)
     space.ForEach(0, [&](const Hold& hold) {
       if (hold.use != Use::kSubnet) return true;
       const Subnet* subnet = context_.caches.SubnetAt(state.pool.id.Key(), hold.block, hold.owner);
-      // One that the watch has yet to bring is listed then.
+      // A Subnet that the watch has yet to bring is listed then.
       if (subnet) listed[hold.block.ToString()] = subnet->cluster;
       return listed.size() < kMostListed;
     });

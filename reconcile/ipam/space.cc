@@ -91,8 +91,8 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   std::ranges::sort(by_age, {}, [](const PoolState* state) {
     return std::tuple(state->pool.id.created, std::string_view(state->key));
   });
-  // Who was told that a block is theirs, or is about to be, keeps it; then the children; then
-  // whoever was first.
+  // A Subnet keeps its block if somebody was told of it, or is about to be; then come the children,
+  // then the first by age.
   std::ranges::sort(subnets, {}, [](const Subnet* subnet) {
     return std::tuple(TurnOf(*subnet), subnet->id.created, std::string_view(subnet->id.ns),
                       std::string_view(subnet->id.name));
@@ -110,7 +110,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   quiet_ = false;
 }
 
-// What follows from a pool's spec alone.
+// Derives the rules from a pool's spec.
 void Space::SetRules(PoolState& state) {
   const bool fresh = !state.space;
   auto rules = RulesOf(state.pool);
@@ -133,7 +133,7 @@ void Space::SetRules(PoolState& state) {
   if (fresh) HoldPending(state);
 }
 
-// What was given out by a pool of the name before this one, and may be under way yet.
+// Holds the blocks that an earlier pool of the name gave out and that may be under way yet.
 void Space::HoldPending(PoolState& state) {
   for (const auto& [owner, pending] : pending_) {
     if (pending.pool == state.key) {

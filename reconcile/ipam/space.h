@@ -28,7 +28,7 @@ struct PoolProblem {
   friend bool operator==(const PoolProblem&, const PoolProblem&) = default;
 };
 
-// What a claim asks of a pool.
+// A claim's request to a pool.
 struct Wish {
   std::string claim;  // its name
   std::string cluster;
@@ -75,7 +75,7 @@ class Space {
     std::map<std::string, Cidr> resting;     // Subnets in their grace period, by key; see Rest
     async::TimePoint changed{};              // when its figures last changed
 
-    // What follows is the Space's own.
+    // The members below are the Space's own.
     std::optional<Cidr> indexed;  // its range, valid or not, among those of the namespace
     bool placed = true;           // its range is its own in its parent; so without one
     struct Place {
@@ -107,7 +107,7 @@ class Space {
   // long as a pool's range cannot be placed its blocks cost O(L log P + k) each. A block that
   // becomes free costs O(W log W + w): W Subnets of the namespace hold no block, w overlap it.
   void PutPool(const Pool& pool);
-  // What Assign gave out of it stays held for a pool of the name that may come.
+  // Blocks that Assign gave out of it stay held for a pool of the name that may come.
   void RemovePool(const std::string& key);
   void PutSubnet(const Subnet& subnet);
   // With `may_return` its block stays held for its claim, as after Assign: the Subnet may come
@@ -148,7 +148,7 @@ class Space {
   // Entries of all its tables: 0 when there is nothing to remember.
   std::size_t Remembered() const;
 
-  // What a Subnet's status should say: the block is its own, or why not.
+  // The facts for a Subnet's status: the block is its own, or why not.
   struct Placement {
     SubnetPhase phase = SubnetPhase::kPending;
     std::string message;

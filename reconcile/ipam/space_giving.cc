@@ -1,4 +1,4 @@
-// What a Space gives out: assignments and reservations.
+// A Space gives out blocks: assignments and reservations.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -162,7 +162,7 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
     if (!given) return explain(given.error());
     block = *given;
   } else {
-    // What is kept for this claim stands among the exclusions.
+    // The block that is kept for this claim stands among the exclusions.
     const bool own = KeptFor(state.pool, wish.claim) == exact && rules.range.Contains(*exact);
     auto taken = own ? state.space->Record(*exact, Use::kReserved, wish.owner)
                      : state.space->AllocateExactly(*exact, Use::kReserved, wish.owner);
@@ -196,7 +196,7 @@ std::expected<Cidr, Denial> Space::Assign(const std::string& pool, const Wish& w
   if (!state) return std::unexpected(state.error());
   if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
   auto block = Take(pool, **state, wish);
-  // What exists goes before what is only reserved.
+  // A Subnet that exists goes before a reservation.
   if (!block && MakeWay(pool, **state, wish)) block = Take(pool, **state, wish);
   if (block) Bind(pool, wish.cluster, {0, wish.owner, *block, Fingerprint(wish.claim)});
   return block;

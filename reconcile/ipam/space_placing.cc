@@ -25,7 +25,7 @@ bool Same(const Space::PoolState::Place& one, const Space::PoolState::Place& oth
 
 }  // namespace
 
-// What exists goes before what is only reserved.
+// A Subnet that exists goes before a reservation.
 bool Space::Yields(const Hold& hold) const {
   if (hold.use != Use::kReserved) return false;
   const auto pending = pending_.find(hold.owner);

@@ -49,7 +49,7 @@ class World {
     }
   }
 
-  // What is wrong, if anything is.
+  // The first difference from the model; empty for none.
   std::string Check() const {
     for (Address at = 0; at < Address{1} << kBits; ++at) {
       const Cidr address(Family::kIpv4, at, 32);

@@ -9,7 +9,7 @@
 
 namespace berth::ipam {
 
-// What a stamp is good for: one block of one pool, reserved under a token.
+// The content of a stamp: one block of one pool, reserved under a token.
 struct Stamp {
   Cidr block;
   std::uint64_t token = 0;

@@ -33,7 +33,7 @@ class SubnetReconciler {
   std::optional<std::string> TakeWanted(const std::string& key);
   // The watch has told of this one.
   void Seen(const Subnet& subnet);
-  // Those of a pool that it has yet to bring. O(all of those).
+  // The Subnets of a pool that the watch has yet to bring. O(all such Subnets).
   std::vector<const Subnet*> UnseenOf(const std::string& pool) const;
 
   std::size_t Remembered() const { return unseen_.size() + wanted_.size(); }

@@ -284,7 +284,7 @@ void System::Parts::LookAtResting(const std::string& pool) {
 
 void System::Parts::Deposed() {
   if (metrics) metrics->ForgetAll();
-  // What was given out and not written down is nobody's now.
+  // Blocks that were given out and not written down are nobody's now.
   if (built) Build();
 }
 

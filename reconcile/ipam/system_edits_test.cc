@@ -1,4 +1,4 @@
-// What users edit past the webhooks.
+// Edits of users past the webhooks.
 #include "reconcile/ipam/system_fixture_test.h"
 
 namespace berth::ipam {

@@ -111,7 +111,7 @@ TEST_F(SystemTest, AChildPoolThatCannotGrowKeepsItsBlocks) {
       PoolStatus("child")["conditions"][0]["message"],
       "10.0.0.0/23 is not free in its parent site: 10.0.1.0/24 a Subnet has, and not for this "
       "pool; 10.0.0.0/24 stays held for it");
-  // What was held for it before is not written down anywhere; its Subnets are.
+  // The blocks held for it before are not written down anywhere; its Subnets are.
   Boot();
   Claim("third", "site", 25);
   EXPECT_EQ(Allocated("third"), "10.0.0.128/25");

@@ -6,7 +6,7 @@
 
 namespace berth::ipam {
 
-// Whose turn it is where Subnets overlap that hold no block yet.
+// The order of Subnets that overlap and hold no block yet.
 enum class Turn : std::uint8_t {
   kTold,    // that the block is theirs
   kMade,    // for a claim, of a block that was free, and the claim may have been

@@ -18,8 +18,8 @@
 
 namespace berth::runtime {
 
-// What a reconcile that succeeded asks for: to be called again after a time, or, with none, not
-// before the key's next event or resync.
+// A successful reconcile's wish: to be called again after a time, or, with none, not before the
+// key's next event or resync.
 struct Requeue {
   Duration after{};
 };

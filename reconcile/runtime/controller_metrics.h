@@ -29,7 +29,7 @@ class ControllerMetrics {
   void Show(const WorkQueueStats& queue);
 
  private:
-  // Of the queue.
+  // Metrics of the queue.
   prometheus::Gauge& depth_fresh_;
   prometheus::Gauge& depth_resync_;
   prometheus::Counter& adds_;
@@ -38,7 +38,7 @@ class ControllerMetrics {
   prometheus::Histogram& worked_;
   prometheus::Gauge& unfinished_;
   prometheus::Gauge& longest_;
-  // Of the controller.
+  // Metrics of the controller.
   prometheus::Counter& success_;
   prometheus::Counter& requeue_after_;
   prometheus::Counter& error_;

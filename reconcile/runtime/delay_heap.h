@@ -14,7 +14,7 @@ class DelayHeap {
  public:
   bool empty() const { return nodes_.empty(); }
   std::size_t size() const { return nodes_.size(); }
-  // Of the first; there must be one. O(1).
+  // The time of the first entry; there must be one. O(1).
   async::TimePoint due() const { return nodes_.front().due; }
 
   // An entry that waits already keeps the earlier time. O(log n).

@@ -10,7 +10,7 @@ namespace {
 
 std::string Text(kube::JsonView view) { return std::string(view.StringOr("")); }
 
-// Of "2026-01-02T03:04:05Z"; 0 when it is none. Every object of a review or a watch has one.
+// Reads "2026-01-02T03:04:05Z"; 0 for any other form. Every object that is read has a time.
 std::int64_t UnixSeconds(std::string_view time) {
   constexpr std::string_view kForm = "0000-00-00T00:00:00";
   if (time.size() < kForm.size()) return 0;

@@ -49,7 +49,7 @@ class LeaderlessTest : public testing::Test {
     }
     return -1;
   }
-  // What is logged meanwhile.
+  // The lines that are logged meanwhile.
   std::string Logged(async::Duration time) {
     testing::internal::CaptureStderr();
     executor_.Advance(time);

@@ -23,7 +23,7 @@ inline bool IsOlder(std::string_view version, std::string_view than) {
 
 // A cache that knows what its owner has written before the watch has brought it back: without it a
 // reconcile that comes too soon would repeat itself, and fail for a conflict with its own write.
-// What was noted counts until the watch has caught up, at most kLongest. T has an Identity `id`.
+// A noted object counts until the watch has caught up, at most kLongest. T has an Identity `id`.
 // Lives as long as the informer.
 template <typename T>
 class Overlay {

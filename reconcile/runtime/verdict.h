@@ -11,8 +11,8 @@
 
 namespace berth::runtime {
 
-// What is to be said of an object that somebody wants stored, field by field in the words of the
-// API server's own validation. Of a value 256 bytes are shown.
+// The judgement of an object that somebody wants stored, field by field in the words of the API
+// server's own validation. 256 bytes of a value are shown.
 struct Verdict {
   // Causes that are kept: more than an object can have that its schema lets pass.
   static constexpr std::size_t kMostCauses = 2048;
@@ -36,9 +36,9 @@ struct Verdict {
   void Immutable(std::string field, std::string_view before, std::string_view now);
   void Immutable(std::string field, std::optional<int> before, std::optional<int> now);
 
-  // What was wrong with the object before as well, and is no other mistake now, becomes a warning:
-  // who changes something else need not mend it first. With more than kMostCauses nothing becomes a
-  // warning. O(causes log causes).
+  // A mistake that the object had before as well becomes a warning: an update of something else
+  // need not mend it first. With more than kMostCauses nothing becomes a warning. O(causes log
+  // causes).
   void Ratchet(const Verdict& before);
 
  private:

@@ -91,7 +91,7 @@ class WorkQueue {
   // each delayed key that has come due.
   std::optional<Item> Get(TimePoint now);
 
-  // What follows is for who holds the item, and every item is owed one Done, its last use. O(1).
+  // The functions below are for the item's holder; every item is owed one Done, its last use. O(1).
   void Done(Item item);
 
   // After a failure: adds the key, with the priority it had, after the longest of its back-off, the

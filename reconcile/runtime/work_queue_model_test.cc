@@ -16,8 +16,8 @@ using std::chrono::milliseconds;
 
 const TimePoint kStart{};
 
-// What the queue should do, in the plainest way there is: lists that are searched, and tokens that
-// are counted.
+// A model of the queue, in the plainest way there is: lists that are searched, and tokens that are
+// counted.
 class Model {
  public:
   struct Held {

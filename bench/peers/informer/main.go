@@ -84,7 +84,7 @@ func main() {
 		os.Exit(1)
 	}
 	seconds := time.Since(began).Seconds()
-	// What a list leaves behind is not the cache's: the peer may collect it before it is weighed.
+	// A list leaves garbage behind that is not the cache's: the peer may collect it before it is weighed.
 	debug.FreeOSMemory()
 	fmt.Printf("{\"event\":\"synced\",\"seconds\":%f,\"objects\":%d}\n", seconds, len(informer.GetStore().ListKeys()))
 	input := bufio.NewScanner(os.Stdin)

@@ -107,7 +107,7 @@ namespaceSelector:
       values: {{ append $v.webhooks.excludedNamespaces .root.Release.Namespace | uniq | toJson }}
 {{- end }}
 matchConditions:
-  # What Berth writes itself follows from what it decided; a replica that is behind must not object.
+  # Berth's own writes follow from its decisions; a replica that is behind must not object.
   - name: not-from-berth
     expression: request.userInfo.username != "system:serviceaccount:{{ .root.Release.Namespace }}:{{ include "berth.fullname" .root }}"
   # The last updates of an object being deleted only remove finalizers: they must pass while Berth is away,

@@ -45,13 +45,13 @@ class Cloud {
   // The answer of a cloud that refuses a request without looking at it.
   http::Response Decline(const http::Request& request, const Refusal& refusal);
 
-  // What is not the client's to do.
+  // Controls that a client does not have.
   Gate& keys() { return gate_; }
   StsProduct& sts() { return sts_; }
-  // Of the default account, in the region of the options.
+  // The VPC of the default account, in the region of the options.
   VpcProduct& vpc() { return accounts_.begin()->second->vpc; }
   const VpcProduct& vpc() const { return accounts_.begin()->second->vpc; }
-  // Of any account in any region, which is there from now on. Neither sees the addresses of
+  // The VPC of any account in any region, which is there from now on. None sees the addresses of
   // another.
   VpcProduct& vpc(const std::string& account, const std::string& region);
   // All that there are, in no order that means anything.

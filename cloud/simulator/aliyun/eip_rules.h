@@ -8,7 +8,7 @@
 
 namespace berth::cloud::simulator {
 
-// What AllocateEipAddress asks for, the cloud's defaults filled in; neither ID nor address.
+// The EIP that AllocateEipAddress asks for, with the cloud's defaults; neither ID nor address.
 std::expected<Eip, Refusal> EipToAllocate(const Call& call);
 // How long the subscription lasts that an accepted AllocateEipAddress asks for; none for
 // pay-as-you-go. A month is a twelfth of a year.

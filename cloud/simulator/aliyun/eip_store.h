@@ -79,7 +79,7 @@ class EipStore {
   // Null for none.
   EipRecord* Find(const std::string& id);
   const EipRecord* Find(const std::string& id) const;
-  // Of an EIP that exists. Tags are changed by this alone: they are indexed.
+  // The EIP must exist. Tags are changed by this alone: they are indexed.
   void SetTags(const std::string& id, Tags tags);
 
   // The visible EIPs with these IDs and addresses; where none are named, those with the tag, any

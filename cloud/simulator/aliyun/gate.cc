@@ -20,7 +20,7 @@ std::unexpected<Refusal> Incomplete() {
                 "The request signature does not conform to Aliyun standards.");
 }
 
-// Of "ACS3-HMAC-SHA256 Credential=a,SignedHeaders=b,Signature=c".
+// A field of "ACS3-HMAC-SHA256 Credential=a,SignedHeaders=b,Signature=c".
 std::string_view Field(std::string_view authorization, std::string_view name) {
   const auto at = authorization.find(name);
   if (at == std::string_view::npos) return {};
@@ -45,7 +45,7 @@ struct Gate::Claim {
 };
 
 void Gate::Add(Key key) {
-  // Who renews its keys for ever must not fill the memory.
+  // A client that renews its keys for ever must not fill the memory.
   std::erase_if(keys_, [&](const auto& known) {
     return known.second.expires && key.expires && *known.second.expires + kKept < *key.expires;
   });

@@ -22,12 +22,12 @@ inline constexpr const char* kDefaultAccount = "1234567890123456";
 struct Key {
   std::string id;
   std::string secret;
-  // Whom it speaks for, so that what was done with one key and undone with the next is known to be
-  // the same caller's.
+  // The caller that it speaks for: calls with one key and with the next are known to be the same
+  // caller's.
   std::string caller;
   // The account that it belongs to; it reaches the resources of no other.
   std::string account = kDefaultAccount;
-  // Of a key from STS.
+  // Only keys from STS have one.
   std::string security_token;
   std::optional<async::WallTime> expires;
 };
@@ -51,7 +51,7 @@ class Gate {
   std::expected<Caller, Refusal> Admit(const Received& request, async::WallTime now);
 
  private:
-  // What either style of signing says of a request.
+  // The identity that a request claims, in either style of signing.
   struct Claim;
 
   static std::expected<Claim, Refusal> ReadAcs3(const Received& request);

@@ -11,7 +11,7 @@
 
 namespace berth::cloud::simulator {
 
-// What becomes of one request. The default is that all goes well, at once.
+// The fate of one request. The default is that all goes well, at once.
 struct Fate {
   bool sent = true;                // else there is no connection, and the caller knows that
   bool trusted = true;             // else the TLS handshake fails, and nothing is sent
@@ -27,11 +27,11 @@ struct Fate {
   bool outlives_caller = true;
 };
 
-// What a cloud in trouble says; see also Throttled.
+// Refusals of a cloud in trouble; see also Throttled.
 Refusal Unavailable();
 Refusal InternalError();
 
-// Who decides; asked once for each request.
+// Decides the fate of each request; asked once for each.
 class Fates {
  public:
   virtual ~Fates() = default;

@@ -53,7 +53,7 @@ class VpcProduct : public Product {
   const Eip* Find(const std::string& id) const;
   // With all that the cloud knows of it; none when there is none.
   const EipRecord* FindRecord(const std::string& id) const { return store_.Find(id); }
-  // One that exists, to be changed as others would: protection, management, status, name, … but
+  // An existing EIP, to be changed as others would: protection, management, status, name, … but
   // neither its IDs nor its tags.
   Eip& Edit(const std::string& id) { return store_.At(id).eip; }
   void SetTags(const std::string& id, Tags tags) { store_.SetTags(id, std::move(tags)); }

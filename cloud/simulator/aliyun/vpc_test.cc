@@ -298,7 +298,7 @@ TEST_F(VpcTest, APackageTakesOnlyWhatFits) {
   EXPECT_EQ(add(vpc.CreateEip({.isp = "BGP_PRO"}), package), "InvalidParameter");
   EXPECT_EQ(add("eip-none", package), "InvalidAllocationId.NotFound");
   EXPECT_EQ(add(vpc.CreateEip({}), "cbwp-none"), "InvalidBandwidthPackageId.NotFound");
-  // One that is released leaves its package.
+  // A released EIP leaves its package.
   const std::string id = vpc.CreateEip({});
   EXPECT_EQ(add(id, package), "OK");
   EXPECT_EQ(caller.Code("ReleaseEipAddress", {{"AllocationId", id}}), "OK");

@@ -10,7 +10,7 @@ namespace berth::cloud::simulator {
 namespace {
 
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
-// Those of a V1 call that are the same for every action.
+// The parameters of a V1 call that are the same for every action.
 constexpr std::array kFrontParameters = {"Action",           "Version",        "Format",
                                          "AccessKeyId",      "Signature",      "SignatureMethod",
                                          "SignatureVersion", "SignatureNonce", "SignatureType",

@@ -18,7 +18,7 @@ struct Received {
 
   // Empty when there is none. Names are in lower case.
   const std::string& Header(const std::string& name) const;
-  // Of the query, or of a form.
+  // A parameter of the query, or of a form.
   const std::string& Parameter(const std::string& name) const;
   // Whether it claims to be signed with ACS3.
   bool IsAcs3() const;

@@ -1,4 +1,4 @@
-// What client-go and controller-runtime do with a cluster, done with the one of KUBECONFIG: typed clients (which send
+// Usual work of client-go and controller-runtime with a cluster, the one of KUBECONFIG: typed clients (which send
 // protobuf), the dynamic client, an informer, discovery. Ends with 1 and a line that says what failed.
 package main
 

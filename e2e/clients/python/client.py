@@ -1,4 +1,4 @@
-"""What the official Python client does with a cluster, done with the one of KUBECONFIG. Fails with what was not as it must be."""
+"""Usual work of the official Python client with a cluster, the one of KUBECONFIG. Fails with the first difference."""
 
 import sys
 

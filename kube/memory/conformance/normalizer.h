@@ -77,7 +77,7 @@ class Normalizer {
   static void Drop(Value& object) {
     object.erase("managedFields");
     object.erase("storageVersionHash");
-    // Of a table's columns; texts for people that no client shows.
+    // A table column's description; no client shows it to people.
     if (object.contains("priority") && object.contains("format")) object.erase("description");
     if (const Value* details = Find(object, "details"); details && details->empty())
       object.erase("details");
