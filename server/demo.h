@@ -16,18 +16,18 @@
 
 namespace berth::server {
 
-// What `berth demo` adds to the ordinary server: an API server in memory, with Berth's CRDs in it,
-// behind a listener of its own, so that kubectl and Berth find a cluster where there is none, and
-// a simulated cloud in the process. The server calls Berth's webhooks and serves Berth's API as
-// part of its own, both in the process. Nothing of it outlives the process but a few files in the
-// state directory: certificates, and the credentials of the last run.
+// The demo's addition to the ordinary server: an API server in memory, with Berth's CRDs in it,
+// behind a listener of its own, so that kubectl and Berth find a cluster where there is none, and a
+// simulated cloud in the process. The server calls Berth's webhooks and serves Berth's API as part
+// of its own, both in the process. Nothing of it outlives the process but a few files in the state
+// directory: certificates, and the credentials of the last run.
 class Demo {
  public:
   // Takes the state directory and the port, makes the files, fills the API server. The error says
   // which of it failed.
   static kube::Result<std::unique_ptr<Demo>> Make(const DemoOptions& options);
 
-  // What the ordinary server is to be told: all on loopback, the kubeconfig that was made.
+  // The options of the ordinary server: all on loopback, the kubeconfig that was made.
   const Options& serve_options() const { return serve_; }
 
   // An account in a simulated cloud, whose thread is the executor's.

@@ -23,7 +23,7 @@ struct Survey {
   Json values;     // a value that is not given is that of the chart's values.yaml
   std::string ns;  // the release namespace
 
-  // The value at a path, as in {"eip", "crdScope"}; null for none.
+  // The value at a path, as in {"webhooks", "excludedNamespaces"}; null for none.
   const Json* Value(std::initializer_list<std::string_view> path) const;
   std::string Text(std::initializer_list<std::string_view> path, std::string_view otherwise) const;
   bool IsTrue(std::initializer_list<std::string_view> path) const;

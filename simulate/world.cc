@@ -92,7 +92,7 @@ bool World::Partitioned(const Process& process) const {
   return false;
 }
 
-// What the API server and the controller manager do by themselves.
+// Background work of the API server and the controller manager.
 void World::RunBackground() {
   scheduler_.After(random_.Between(100ms, 3s), [this] {
     if (server_->CollectGarbage()) Checked("garbage", {});

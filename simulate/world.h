@@ -34,7 +34,7 @@ class World {
   World(Options options, Scenario& scenario);
   ~World();
 
-  // What went wrong; none when nothing did.
+  // Returns the violation; none when all went well.
   std::optional<std::string> Run();
 
   // For scenarios and for the other parts.

@@ -11,7 +11,7 @@
 namespace berth::kube::memory {
 namespace {
 
-// What the decoder of a kind knows; the kinds without one are kept as they come.
+// Fields that the decoder of a kind knows; kinds without a decoder are kept as they come.
 constexpr const char* kConfigMap = R"({"type":"object","properties":{
   "data":{"type":"object","additionalProperties":{"type":"string"}},
   "binaryData":{"type":"object","additionalProperties":{"type":"string","format":"byte"}},

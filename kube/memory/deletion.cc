@@ -31,7 +31,7 @@ Outcome<void> CheckPolicy(const Value& options) {
                       "propagationPolicy"}));
 }
 
-// Of the two finalizers that say what becomes of the dependents, the one that is asked for.
+// The finalizer that is asked for, of the two that decide about the dependents.
 Value Finalizers(const Value& object, const Value& options) {
   const std::string_view policy = TextAt(options, "propagationPolicy");
   const Value* orphan_flag = Find(options, "orphanDependents");

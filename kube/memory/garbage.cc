@@ -280,7 +280,7 @@ bool Garbage::EndDefinition(const Where& where, Resource& definitions, const Obj
 
 void Garbage::Delete(const Where& asker, const Where& where, const Resource& resource,
                      const Object& object, std::string_view policy) {
-  // What the object itself asks for goes first.
+  // The object's own finalizer goes first.
   if (HasFinalizer(object, kOrphanFinalizer)) policy = "Orphan";
   if (HasFinalizer(object, kForegroundFinalizer)) policy = "Foreground";
   SendAbout(asker, where,

@@ -11,7 +11,7 @@
 
 namespace berth::kube::memory {
 
-// What the controller manager does about ends, one step at a time: the deletion of objects whose
+// The controller manager's work on deletions, one step at a time: the deletion of objects whose
 // owners are gone, the finalizers "orphan" and "foregroundDeletion", and the ends of namespaces and
 // of CustomResourceDefinitions. It learns of every change and looks only at what a change concerns.
 class Garbage {
@@ -24,7 +24,7 @@ class Garbage {
 
   // One step; false when there is nothing to do. O(log n), or O(what an ending namespace holds).
   bool Step();
-  // What was refused is tried again.
+  // Refused steps are tried again.
   void Retry();
 
  private:

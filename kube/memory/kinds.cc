@@ -81,7 +81,7 @@ void ValidateKeys(const Value& object, std::string_view member, Causes& causes) 
   }
 }
 
-// What may not change once `immutable` is set.
+// Members that may not change once `immutable` is set.
 void ValidateImmutable(const Value& object, const Value* old,
                        std::initializer_list<std::string_view> members, Causes& causes) {
   if (!old || !FlagAt(*old, "immutable")) return;

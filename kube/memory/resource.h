@@ -24,7 +24,7 @@ struct Column {
   std::string description;
   int priority = 0;
   JsonPath path;
-  // Of built-in kinds, in the path's place; `now` is in Unix seconds.
+  // For built-in kinds, in the path's place; `now` is in Unix seconds.
   Value (*make)(const Value& object, std::int64_t now) = nullptr;
 };
 
@@ -49,13 +49,13 @@ struct Version {
   // From and to the stored version. Null: they differ in apiVersion at most.
   Value (*from_stored)(const Value& object) = nullptr;
   Value (*to_stored)(const Value& object) = nullptr;
-  // What the version asks of a new object, as it is stored, beyond the kind's rules.
+  // Further rules of the version for a new object as it is stored, beyond the kind's.
   void (*validate_new)(const Value& object, Causes& causes) = nullptr;
 };
 
-// What kube-apiserver's code does for a kind beyond what its schema says. Null: nothing.
+// Work of kube-apiserver's code for a kind beyond its schema. Null: none.
 struct Rules {
-  // What a decoder refuses, in its words.
+  // The decoder's refusal, in its words.
   std::optional<std::string> (*decode)(const Value& object) = nullptr;
   // Sets what the server sets, before validation; `old` is null at a creation.
   void (*prepare)(Value& object, const Value* old) = nullptr;
