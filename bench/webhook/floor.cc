@@ -1,6 +1,6 @@
 // The floor under the webhook benchmark: Drogon with TLS and a constant answer, which no handler of
-// Drogon's can beat. Berth's reviews go past Drogon's parser, so what Berth itself costs is a little
-// more than its distance from this number.
+// Drogon's can beat. Berth's reviews go past Drogon's parser, so what Berth itself costs is a
+// little more than its distance from this number.
 //
 //   bench_webhook_floor CERT KEY UID     prints {"port":N,"pid":N}, serves until SIGTERM
 #include <drogon/drogon.h>

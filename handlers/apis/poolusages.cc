@@ -76,9 +76,8 @@ class Layout {
       : range_(space.rules().range), next_(range_.First()), excluded_(space.rules().excluded) {
     std::ranges::sort(excluded_, {}, &Cidr::First);
     std::size_t looked_at = 0;
-    space.ForEach(range_.First(), [&](const Hold& hold) {
-      if (hold.block.First() > range_.Last()) return false;
-      if (hold.block.family() != range_.family()) return true;
+    // By its first address: one may begin before the range.
+    space.ForEachOverlapping(range_, [&](const Hold& hold) {
       whole_ = ++looked_at <= kMostHolds && TakeHold(hold.block);
       return whole_;
     });
@@ -113,7 +112,9 @@ class Layout {
   }
 
   bool TakeHold(const Cidr& block) {
-    return PassExclusions(block.First()) && Pass(block) && used_.Add(block.First(), block.Last());
+    return PassExclusions(block.First()) && Pass(block) &&
+           used_.Add(std::max(block.First(), range_.First()),
+                     std::min(block.Last(), range_.Last()));
   }
 
   const Cidr range_;

@@ -190,6 +190,16 @@ TEST_F(PoolUsages, OfVeryManySubnetsTheFirstAreLookedAt) {
   EXPECT_THAT(List(status["availableRanges"]), IsEmpty());
 }
 
+TEST_F(PoolUsages, ABlockThatBeginsBeforeTheRangeIsUsed) {
+  AddPool("p", R"("cidr":"10.5.0.0/16")");
+  AddSubnet("p", "10.5.0.0/20");
+  AddPool("p", R"("cidr":"10.5.8.0/22")");
+  const Json status = StatusOf("p");
+  EXPECT_EQ(status["freeAddresses"], "0");
+  EXPECT_THAT(List(status["usedRanges"]), ElementsAre("10.5.8.0-10.5.11.255"));
+  EXPECT_THAT(List(status["availableRanges"]), IsEmpty());
+}
+
 TEST_F(PoolUsages, APoolThatIsNotValidSaysWhy) {
   AddPool("p", R"("cidr":"nonsense")");
   const Json status = StatusOf("p");

@@ -207,15 +207,6 @@ async::Task<kube::Result<bool>> ClaimReconciler::Exists(Claim claim) {
 
 async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Allocate(Claim claim,
                                                                             Owner owner) {
-  if (!claim.allocated.empty()) {
-    // Its Subnet is gone. Most often that is because the claim is, which another watch will tell.
-    const auto exists = co_await Exists(claim);
-    if (!exists) co_return std::unexpected(exists.error());
-    if (!*exists) {
-      co_return std::unexpected(
-          kube::Error{kube::ErrorClass::kConflict, {}, "the cache is behind: the claim is gone"});
-    }
-  }
   const auto block = Choose(claim, owner);
   const bool lacks_room = !block && (block.error().reason == "PoolExhausted" ||
                                      block.error().reason == "RequestedCIDRTaken");
@@ -224,6 +215,16 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Allocate(Clai
         kube::Error{kube::ErrorClass::kConflict, {}, "waits for the end of its block's rest"});
   }
   if (!block) co_return std::unexpected(Denied(block.error()));
+  if (!claim.allocated.empty()) {
+    // Its Subnet is gone. Most often that is because the claim is, which another watch will tell;
+    // the block is given back then.
+    const auto exists = co_await Exists(claim);
+    if (!exists) co_return std::unexpected(exists.error());
+    if (!*exists) {
+      co_return std::unexpected(
+          kube::Error{kube::ErrorClass::kConflict, {}, "the cache is behind: the claim is gone"});
+    }
+  }
   co_return co_await Make(std::move(claim), owner, *block);
 }
 
@@ -359,11 +360,7 @@ bool ClaimReconciler::MayReturn(const Subnet& subnet) const {
 
 bool ClaimReconciler::IsTold(const Subnet& subnet) const {
   if (subnet.claim_uid.empty() || !subnet.cidr) return false;
-  const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
-  if (!pool || pool->pool.id.deleting != 0 || !pool->rules ||
-      !pool->rules->range.Contains(*subnet.cidr)) {
-    return false;
-  }
+  if (!context_.space.Keeps(subnet.PoolKey(), subnet.claim_name, *subnet.cidr)) return false;
   const std::string key = KeyBeside(subnet.id.Key(), subnet.claim_name);
   const Claim* claim = context_.caches.latest_claims.Get(key);
   if (!claim || claim->id.uid != subnet.claim_uid) return false;

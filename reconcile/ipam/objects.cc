@@ -51,6 +51,14 @@ std::string Shortened(std::string name) {
   return name + hash;
 }
 
+bool HasReadyReason(kube::JsonView conditions, std::string_view reason) {
+  bool has = false;
+  conditions.ForEachItem([&](kube::JsonView condition) {
+    has |= condition["type"].StringOr("") == "Ready" && condition["reason"].StringOr("") == reason;
+  });
+  return has;
+}
+
 }  // namespace
 
 kube::Result<Pool> Pool::From(kube::JsonView object) {
@@ -148,7 +156,8 @@ kube::Result<Claim> Claim::From(kube::JsonView object) {
                .allocated = Text(allocated),
                .message = Text(message),
                .observed = observed.Int().value_or(0),
-               .conditions = conditions.ToJson()};
+               .conditions = conditions.ToJson(),
+               .lost = HasReadyReason(conditions, "AllocationLost")};
 }
 
 kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {

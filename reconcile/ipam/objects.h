@@ -92,6 +92,7 @@ struct Claim {
   std::string message;
   std::int64_t observed = 0;
   std::string conditions;  // JSON
+  bool lost = false;       // its status says AllocationLost
 
   static kube::Result<Claim> From(kube::JsonView object);
   std::string PoolKey() const { return KeyBeside(id.ns + "/", pool); }

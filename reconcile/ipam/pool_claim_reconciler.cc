@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kube/names.h"
 #include "kube/object.h"
 #include "log/format.h"
 
@@ -93,7 +94,8 @@ const Pool* PoolClaimReconciler::ChildOf(const PoolClaim& claim) const {
 // else's pool has that by now.
 std::string PoolClaimReconciler::ChildNameOf(const PoolClaim& claim) const {
   if (const Pool* child = ChildOf(claim)) return child->id.name;
-  const bool free = !claim.bound_pool.empty() &&
+  // Users can write the status, and anything into it.
+  const bool free = kube::SubdomainProblems(claim.bound_pool).empty() &&
                     !context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
   return free ? claim.bound_pool : ChildPoolName(claim.id);
 }
@@ -502,14 +504,13 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
 
 // The escape holds for the child pools, too.
 async::Task<Step> PoolClaimReconciler::AllowDelete(PoolClaim claim) {
-  Json patch;
-  patch["metadata"] = Json::Object();
-  patch["metadata"]["annotations"] = Json::Object();
-  patch["metadata"]["annotations"][kAllowDeleteAnnotation] = "true";
   const std::set<std::string> names = ChildNames(claim);
   for (const std::string& name : names) {
     const Pool* child = context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", name));
     if (!child || child->allow_delete || !IsOwned(*child, claim)) continue;
+    Json patch = PatchOf(child->id);
+    patch["metadata"]["annotations"] = Json::Object();
+    patch["metadata"]["annotations"][kAllowDeleteAnnotation] = "true";
     const auto written = co_await context_.api.Patch(kPools, claim.id.ns, name,
                                                      kube::PatchType::kMerge, patch.to_string());
     if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());

@@ -66,7 +66,8 @@ std::vector<std::string> Space::Dependants(const PoolState& state) const {
   return children;
 }
 
-void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets) {
+void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets,
+                    const std::vector<Promise>& promises) {
   quiet_ = true;
   neighbourhoods_.clear();
   pools_.clear();
@@ -100,6 +101,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
   const auto rest = std::ranges::find_if(
       subnets, [](const Subnet* subnet) { return TurnOf(*subnet) > Turn::kMade; });
   std::for_each(subnets.begin(), rest, [this](const Subnet* subnet) { PutSubnet(*subnet); });
+  const std::vector<Owner> kept = Keep(promises);
   for (PoolState* state : by_age) Settle(*state);
   std::for_each(rest, subnets.end(), [this](const Subnet* subnet) { PutSubnet(*subnet); });
   for (PoolState* state : by_age) {
@@ -107,6 +109,7 @@ void Space::Rebuild(const std::vector<const Pool*>& pools, std::vector<const Sub
     Judge(*state);
     state->changed = executor_.Now();
   }
+  AbandonUnready(kept);
   quiet_ = false;
 }
 
@@ -200,7 +203,7 @@ void Space::Rename(PoolState& state, const std::string& uid) {
   }
 }
 
-void Space::PutPool(const Pool& pool) {
+void Space::PutPool(const Pool& pool, const std::vector<Promise>& promises) {
   const std::string key = pool.id.Key();
   auto [found, fresh] = pools_.try_emplace(key);
   PoolState& state = found->second;
@@ -229,7 +232,7 @@ void Space::PutPool(const Pool& pool) {
   if (moved) Join(state);
   if (ruled) SetRules(state);
   Index(state);
-  if (reranged) Fit(state);
+  const std::vector<Owner> kept = reranged ? Fit(state, promises) : std::vector<Owner>();
   if (reranged || moved || reborn) Settle(state);
   if (ruled) PlaceWaiting(state, Waiting::kAll);
   for (const Cidr& block : adopted) ReleaseHomeless(key, block);
@@ -244,6 +247,7 @@ void Space::PutPool(const Pool& pool) {
     if (PoolState* parent = ParentOf(state)) Changed(parent->key, *parent);
   }
   Reconsider(state);
+  AbandonUnready(kept);
   Changed(key, state);
   if (!ruled && !kept_for_others) return;
   for (const auto& [subnet, waiting] : state.unplaced) callbacks_.on_placement(subnet);
@@ -251,14 +255,73 @@ void Space::PutPool(const Pool& pool) {
 }
 
 // After the pool's range has changed.
-void Space::Fit(PoolState& state) {
+std::vector<Owner> Space::Fit(PoolState& state, const std::vector<Promise>& promises) {
   HoldForeignAnew(state);
   HoldAllAbroad(state);
   PlaceWaiting(state, Waiting::kPromised);
+  std::vector<Owner> kept = Keep(promises);
   for (const std::string& child : std::set(state.children)) Settle(*Mutable(child));
+  return kept;
 }
 
-void Space::RemovePool(const std::string& key) {
+bool Space::Keeps(const std::string& pool, const std::string& claim, const Cidr& block) const {
+  const PoolState* state = Find(pool);
+  if (!state || state->pool.id.deleting != 0 || !state->rules ||
+      !state->rules->range.Contains(block)) {
+    return false;
+  }
+  // A block that is kept for the claim stands among the exclusions.
+  return KeptFor(state->pool, claim) == block ||
+         std::ranges::none_of(state->rules->excluded,
+                              [&](const Cidr& range) { return range.Overlaps(block); });
+}
+
+// Whether a pool that overlaps this one has given out some of the wish's block. The pools above it
+// hold its range, and the child pool that the block is for stands on it.
+bool Space::IsGivenBeside(const PoolState& state, const Wish& wish) {
+  return std::ranges::any_of(Around(state).ranges.Overlapping(*wish.exact), [&](const auto& entry) {
+    const PoolState& other = *entry.value;
+    if (&other == &state || IsAncestor(other.key, state.key)) return false;
+    if (!wish.pool_claim.empty() && IsAncestor(state.key, other.key)) return false;
+    bool given = false;
+    other.space->ForEachOverlapping(*wish.exact, [&](const Hold& hold) {
+      given = hold.use == Use::kSubnet || (hold.use == Use::kReserved && !Yields(hold));
+      return !given;
+    });
+    return given;
+  });
+}
+
+std::vector<Owner> Space::Keep(const std::vector<Promise>& promises) {
+  std::vector<Owner> kept;
+  for (const auto& [pool, wish] : promises) {
+    if (!Keeps(pool, wish.claim, *wish.exact) || pending_.contains(wish.owner) ||
+        !BindingsOfClaim(pool, wish.owner).empty() || ClusterDenial(pool, wish)) {
+      continue;
+    }
+    PoolState& state = *Mutable(pool);
+    if (IsGivenBeside(state, wish) ||
+        !state.space->Record(*wish.exact, Use::kReserved, wish.owner)) {
+      continue;
+    }
+    pending_.emplace(wish.owner, Pending{pool, *wish.exact, wish.cluster});
+    Bind(pool, wish.cluster, {0, wish.owner, *wish.exact, Fingerprint(wish.claim)});
+    Took(state, *wish.exact);
+    kept.push_back(wish.owner);
+  }
+  return kept;
+}
+
+// Gives back what was kept in pools that give nothing out.
+void Space::AbandonUnready(const std::vector<Owner>& kept) {
+  for (const Owner owner : kept) {
+    const auto pending = pending_.find(owner);
+    const PoolState* state = pending == pending_.end() ? nullptr : Find(pending->second.pool);
+    if (state && state->problem) Abandon(owner);
+  }
+}
+
+void Space::RemovePool(const std::string& key, const std::vector<const Subnet*>& subnets) {
   const auto found = pools_.find(key);
   if (found == pools_.end()) return;
   PoolState& state = found->second;
@@ -267,6 +330,11 @@ void Space::RemovePool(const std::string& key) {
   const auto range = state.indexed;
   if (range) Around(state).ranges.Erase(*range, key);
   state.indexed.reset();
+  // Held in other pools before anything becomes free there.
+  for (const auto& [owner, pending] : pending_) {
+    if (pending.pool == key && !pending.reservation) HoldLost(key, pending.block);
+  }
+  for (const Subnet* subnet : subnets) HoldHomeless(*subnet);
   if (state.kept) Forget(state, *state.kept);
   std::vector<Cidr> blocks;
   state.space->ForEach(0, [&](const Hold& hold) {
@@ -279,12 +347,12 @@ void Space::RemovePool(const std::string& key) {
     reservations_ -= tokens.mapped().size();
     for (const Owner token : tokens.mapped()) pending_.erase(token);
   }
-  for (const auto& [owner, pending] : pending_) {
-    if (pending.pool == key) HoldLost(key, pending.block);
-  }
-  // Its Subnets are still there, and wait for a pool of the name. What a Subnet was stays known to
-  // the caller's cache; here only those that held no block are.
+  // Its Subnets are still there, and wait for a pool of the name.
   if (!state.unplaced.empty()) homeless_[key] = state.unplaced;
+  for (const Subnet* subnet : subnets) {
+    UnbindSubnet(*subnet);
+    homeless_[key].insert_or_assign(subnet->id.Key(), *subnet);
+  }
   while (!state.unplaced.empty()) EraseUnplaced(state, std::string(state.unplaced.begin()->first));
   if (!state.children.empty()) orphans_[key] = state.children;
   for (const std::string& child : state.children) {
@@ -299,6 +367,7 @@ void Space::RemovePool(const std::string& key) {
     }
   }
   if (Around(state).empty()) neighbourhoods_.erase(state.pool.id.ns);
+  for (const Subnet* subnet : subnets) callbacks_.on_placement(subnet->id.Key());
   callbacks_.on_figures(key);
   callbacks_.on_room(key);
 }

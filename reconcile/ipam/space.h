@@ -96,9 +96,17 @@ class Space {
 
   Space(async::Executor& executor, Callbacks callbacks);
 
-  // Everything anew, from what the API server has. Nothing is called back. O((n + k) log n) for all
-  // pools together.
-  void Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets);
+  // The right of a claim to the block that it was told of, `wish.exact`, whose Subnet is gone.
+  struct Promise {
+    std::string pool;
+    Wish wish;
+  };
+
+  // Everything anew, from what the API server has. A promise that can be kept is an assignment, as
+  // after Assign, and goes before Subnets and child pools that hold nothing yet. Nothing is called
+  // back. O((n + k) log n) for all pools together, O(L log P + k) for a promise.
+  void Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets,
+               const std::vector<Promise>& promises = {});
 
   // Facts. O(log n) for a Subnet. For a pool O(L log P + k), and for each pool below it the same
   // when its parent is another one; when its range or its exclusions have changed O(n) on top. A
@@ -106,9 +114,11 @@ class Space {
   // A pool that comes or goes, and a block of one that is gone, cost O(blocks under way) on top. As
   // long as a pool's range cannot be placed its blocks cost O(L log P + k) each. A block that
   // becomes free costs O(W log W + w): W Subnets of the namespace hold no block, w overlap it.
-  void PutPool(const Pool& pool);
-  // Blocks that Assign gave out of it stay held for a pool of the name that may come.
-  void RemovePool(const std::string& key);
+  // The promises are the pool's; see Rebuild.
+  void PutPool(const Pool& pool, const std::vector<Promise>& promises = {});
+  // The blocks of its Subnets, and those that Assign gave out of it, stay held for a pool of the
+  // name that may come: nobody gets them in between. O(L log P + k) for each of them.
+  void RemovePool(const std::string& key, const std::vector<const Subnet*>& subnets = {});
   void PutSubnet(const Subnet& subnet);
   // With `may_return` its block stays held for its claim, as after Assign: the Subnet may come
   // again.
@@ -139,6 +149,9 @@ class Space {
   // very child. Reservations and other pools' blocks do not. O(log n).
   bool IsInTheWay(const Hold& hold, const PoolState& parent, const Pool& child,
                   const Cidr& range) const;
+  // Whether a block of the pool stays the claim's, who was told of it, when its Subnet goes: not
+  // when it is outside the range or excluded by now. O(exclusions).
+  bool Keeps(const std::string& pool, const std::string& claim, const Cidr& block) const;
   // Whether anything depends on the pool: Subnets, children, blocks given out a moment ago.
   bool InUse(const std::string& pool) const;
   // The children that a pool cannot go before: all but those that are above it, too, in a circle
@@ -235,7 +248,10 @@ class Space {
   void Part(PoolState& state);
   std::vector<Cidr> Adopt(PoolState& state);
   void Rename(PoolState& state, const std::string& uid);
-  void Fit(PoolState& state);
+  std::vector<Owner> Fit(PoolState& state, const std::vector<Promise>& promises);
+  std::vector<Owner> Keep(const std::vector<Promise>& promises);
+  bool IsGivenBeside(const PoolState& state, const Wish& wish);
+  void AbandonUnready(const std::vector<Owner>& kept);
   void Bind(const std::string& pool, std::string_view cluster, const Binding& binding);
   void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);
   void UnbindSubnet(const Subnet& subnet);

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "reconcile/ipam/context.h"
 #include "reconcile/ipam/stamp.h"
+#include "reconcile/ipam/wish.h"
 #include "reconcile/ipam/work.h"
 #include "reconcile/runtime/leader_work.h"
 
@@ -32,12 +35,13 @@ struct System::Parts {
   void ListenToPools();
   void ListenToSubnets();
   void ListenToClaims();
-  void Build();
+  void Build(const std::vector<Space::Promise>& promises = {});
   std::unique_ptr<Work> MakeWork();
   void Deposed();
   void BeginWhenFresh();
   void Requeue(const std::string& pool, Metrics::Trigger trigger);
-  void ReclaimIn(const std::string& pool);
+  std::vector<Space::Promise> PromisesOf(const std::string& pool) const;
+  void Reclaim(std::size_t index, const std::string& pool);
   void LookAtSubnetOf(const Claim& claim);
   void LookAtResting(const std::string& pool);
   void OnFigures(const std::string& pool);
@@ -111,22 +115,22 @@ void System::Parts::ListenToPools() {
       {.on_add =
            [this, tell_claim](const std::string& key, const Pool& now) {
              if (!built) return;
-             space.PutPool(now);
-             ReclaimIn(key);
+             space.PutPool(now, PromisesOf(key));
+             Reclaim(caches.told_claims_by_pool, key);
              Requeue(key, Metrics::Trigger::kCreate);
              tell_claim(key, now);
            },
        .on_update =
            [this, tell_claim](const std::string& key, const Pool& before, const Pool& now) {
              if (!built) return;
-             space.PutPool(now);
+             const bool spec = before.id.generation != now.id.generation;
+             space.PutPool(now, spec ? PromisesOf(key) : std::vector<Space::Promise>());
              if (before.id.deleting != now.id.deleting ||
                  before.grace_seconds != now.grace_seconds) {
                LookAtResting(key);
              }
-             if (before.id.generation != now.id.generation) ReclaimIn(key);
-             if (before.id.generation != now.id.generation || before.parent != now.parent ||
-                 before.id.finalizer != now.id.finalizer) {
+             if (spec) Reclaim(caches.told_claims_by_pool, key);
+             if (spec || before.parent != now.parent || before.id.finalizer != now.id.finalizer) {
                Requeue(key, Metrics::Trigger::kUpdate);
              } else if (work && before.status != now.status) {
                // A write that was given up may be carried out later. Not at once: another
@@ -144,9 +148,7 @@ void System::Parts::ListenToPools() {
                  caches.subnets_by_pool, key,
                  [&](const std::string&, const Subnet& subnet) { subnets.push_back(&subnet); });
              if (work) subnets.append_range(work->subnet.UnseenOf(key));
-             for (const Subnet* subnet : subnets) space.RemoveSubnet(*subnet);
-             space.RemovePool(key);
-             for (const Subnet* subnet : subnets) space.PutSubnet(*subnet);
+             space.RemovePool(key, subnets);
              if (!last.parent.empty()) {
                Requeue(KeyBeside(key, last.parent), Metrics::Trigger::kDelete);
              }
@@ -182,7 +184,7 @@ void System::Parts::ListenToSubnets() {
              // One object's spec never changes: the CustomResourceDefinition has a rule.
              const bool another = before.id.uid != now.id.uid;
              if (another) {
-               space.RemoveSubnet(before);
+               work ? work->Gone(before) : space.RemoveSubnet(before);
                space.PutSubnet(now);
              } else if (!before.made && now.made) {
                space.PutSubnet(now);  // it is its claim's block again; see SubnetReconciler::Adopt
@@ -244,13 +246,27 @@ void System::Parts::ListenToClaims() {
        .on_whole = [this] { BeginWhenFresh(); }});
 }
 
-// The pool has come, or has another spec: blocks that claims were told of before may be its own
-// again, and go to them before anybody else's turn comes. O(claims of the pool).
-void System::Parts::ReclaimIn(const std::string& pool) {
+// The rights of a leader's claims when the pool comes or has another spec: its blocks may be those
+// that they were told of before. O(claims of the pool).
+std::vector<Space::Promise> System::Parts::PromisesOf(const std::string& pool) const {
+  std::vector<Space::Promise> promises;
+  if (!work) return promises;
+  caches.claims.ForEachIn(caches.told_claims_by_pool, pool,
+                          [&](const std::string&, const Claim& claim) {
+                            if (auto promise = PromiseOf(claim)) promises.push_back(*promise);
+                          });
+  return promises;
+}
+
+// Blocks that claims were told of go to them before anybody else's turn comes; last to those who
+// have lost theirs, because others may have been told of it since. O(claims of the pool).
+void System::Parts::Reclaim(std::size_t index, const std::string& pool) {
   if (!work) return;
-  caches.claims.ForEachIn(
-      caches.told_claims_by_pool, pool,
-      [this](const std::string&, const Claim& claim) { work->claim.Reclaim(claim); });
+  for (const bool lost : {false, true}) {
+    caches.claims.ForEachIn(index, pool, [&](const std::string&, const Claim& claim) {
+      if (claim.lost == lost) work->claim.Reclaim(claim);
+    });
+  }
 }
 
 // The Subnets of a claim that is gone, or going.
@@ -288,7 +304,7 @@ void System::Parts::Deposed() {
   if (built) Build();
 }
 
-void System::Parts::Build() {
+void System::Parts::Build(const std::vector<Space::Promise>& promises) {
   std::vector<const Pool*> pools;
   std::vector<const Subnet*> subnets;
   pools.reserve(caches.pools.size());
@@ -296,7 +312,7 @@ void System::Parts::Build() {
   caches.pools.ForEach([&](const std::string&, const Pool& pool) { pools.push_back(&pool); });
   caches.subnets.ForEach(
       [&](const std::string&, const Subnet& subnet) { subnets.push_back(&subnet); });
-  space.Rebuild(pools, subnets);
+  space.Rebuild(pools, subnets, promises);
   for (const Subnet* subnet : subnets) {
     if (IsGivenBack(caches, *subnet)) space.Rest(*subnet);
   }
@@ -311,7 +327,15 @@ void System::Parts::BeginWhenFresh() {
 }
 
 std::unique_ptr<Work> System::Parts::MakeWork() {
-  Build();
+  std::vector<std::pair<std::int64_t, Space::Promise>> by_age;
+  caches.claims.ForEach([&](const std::string&, const Claim& claim) {
+    if (auto promise = PromiseOf(claim)) by_age.emplace_back(claim.id.created, std::move(*promise));
+  });
+  std::ranges::sort(by_age, {}, [](const auto& aged) {
+    return std::tuple(aged.first, std::string_view(aged.second.pool),
+                      std::string_view(aged.second.wish.claim));
+  });
+  Build({std::from_range, std::views::values(by_age)});
   auto made = std::make_unique<Work>(executor, leadership, transport, caches, space,
                                      metrics ? &*metrics : nullptr, options);
   caches.claims.ForEach(
@@ -335,10 +359,7 @@ void System::Parts::OnFigures(const std::string& pool) {
 
 void System::Parts::OnRoom(const std::string& pool) {
   if (!work) return;
-  // Blocks that claims were told of go to them before anybody else's turn comes.
-  caches.claims.ForEachIn(
-      caches.unbound_claims_by_pool, pool,
-      [this](const std::string&, const Claim& claim) { work->claim.Reclaim(claim); });
+  Reclaim(caches.unbound_claims_by_pool, pool);
   caches.claims.ForEachIn(caches.unbound_claims_by_pool, pool,
                           [this](const std::string& key, const Claim& claim) {
                             if (!work->claim.BacksOff(claim)) work->claims.Add(key);

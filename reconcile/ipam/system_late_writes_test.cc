@@ -118,7 +118,7 @@ TEST_F(SystemTest, APoolIsNotMadeOfABlockThatItsClaimHasLost) {
   Identity id;
   id.name = "pc";
   id.uid = Uid("subnetpoolclaims", "pc");
-  // Bound; its Subnet was deleted while nobody led, and a user wrote another one there.
+  // Bound; its Subnet was deleted, and another leader has given the block to a user's.
   const std::string name = ChildClaimName(id);
   Create("SubnetClaim", name,
          Format(R"("poolRef":"p","clusterID":"{}","blockSize":29)", ChildPoolName(id)),
@@ -128,6 +128,9 @@ TEST_F(SystemTest, APoolIsNotMadeOfABlockThatItsClaimHasLost) {
                          "application/merge-patch+json");
   ASSERT_EQ(told.code, 200) << told.body;
   Create("Subnet", "other", R"("poolRef":"p","cidr":"10.0.0.0/28","clusterID":"other")");
+  const auto given = Send(kube::Method::kPatch, Path("subnets", "other") + "/status",
+                          R"({"status":{"phase":"Allocated"}})", "application/merge-patch+json");
+  ASSERT_EQ(given.code, 200) << given.body;
   Boot();
   executor_.Advance(10s);
   ASSERT_EQ(Status("subnets", "other")["phase"], "Allocated");

@@ -46,12 +46,22 @@ std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) {
   return wish;
 }
 
+std::optional<Space::Promise> PromiseOf(const Claim& claim) {
+  if (claim.lost || !PromisedBlock(claim)) return std::nullopt;
+  auto wish = WishOf(claim, Fingerprint(claim.id.uid));
+  return wish ? std::optional(Space::Promise{claim.PoolKey(), std::move(*wish)}) : std::nullopt;
+}
+
 std::expected<Cidr, Denial> AssignTo(Space& space, const Claim& claim, const Wish& wish) {
   auto given = space.Assign(claim.PoolKey(), wish);
   if (!given && wish.promised &&
       (given.error().reason == "RequestedCIDRTaken" || given.error().reason == "InvalidRequest")) {
     given.error() = {"AllocationLost",
                      Format("its Subnet was deleted, and {}", given.error().message)};
+  } else if (!given && wish.promised && claim.lost) {
+    // Still told as lost: whoever has the block goes first when the pool is back.
+    given.error() = {"AllocationLost",
+                     Format("it has lost {}, and {}", claim.allocated, given.error().message)};
   }
   return given;
 }

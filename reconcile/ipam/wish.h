@@ -16,6 +16,9 @@ bool MatchesSpec(const Claim& claim, const Cidr& block);
 // The block that the claim was told of and still asks for: it gets this one again, or none.
 std::optional<Cidr> PromisedBlock(const Claim& claim);
 
+// The right to that block, unless the claim has lost it.
+std::optional<Space::Promise> PromiseOf(const Claim& claim);
+
 // `owner` is the Fingerprint of the claim's uid. Denied when the spec cannot be read.
 std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner);
 
