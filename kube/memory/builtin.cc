@@ -6,6 +6,7 @@
 #include "kube/memory/event.h"
 #include "kube/memory/kinds.h"
 #include "kube/memory/render.h"
+#include "kube/memory/workload_columns.h"
 #include "log/format.h"
 
 namespace berth::kube::memory {
@@ -188,10 +189,10 @@ void AddEvents(Cluster& cluster, Builder& builder) {
   cluster.registry().Add(events);
 }
 
-// Kept as they come, without defaults: later systems read and write them.
-void AddLoose(Cluster& cluster, Builder& builder) {
+// Kept as they come, with the few defaults of kinds.cc; see machinery.h for what acts on them.
+void AddWorkloads(Cluster& cluster, Builder& builder) {
   auto pods = builder.Make("", "pods", "pod", "Pod");
-  const auto pod = builder.Serve(*pods, "", nullptr, {At("Status", ".status.phase"), Age()});
+  const auto pod = builder.Serve(*pods, "", nullptr, PodColumns());
   pod->has_status = true;
   pod->selectable_fields = Selectable({"spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
                                        "spec.serviceAccountName", "spec.hostNetwork",
@@ -199,26 +200,34 @@ void AddLoose(Cluster& cluster, Builder& builder) {
   pods->short_names = {"po"};
   pods->categories = {"all"};
   pods->has_generation = true;
+  pods->returns_deleted = true;
+  pods->rules = PodRules();
   cluster.registry().Add(pods);
 
   auto services = builder.Make("", "services", "service", "Service");
-  const auto service =
-      builder.Serve(*services, "", nullptr,
-                    {At("Type", ".spec.type"), At("Cluster-IP", ".spec.clusterIP"), Age()});
+  const auto service = builder.Serve(*services, "", nullptr, ServiceColumns());
   service->has_status = true;
   service->selectable_fields = Selectable({"spec.clusterIP", "spec.type"});
   services->short_names = {"svc"};
   services->categories = {"all"};
   services->create_on_update = true;
+  services->returns_deleted = true;
+  services->rules = ServiceRules();
   cluster.registry().Add(services);
 
   auto nodes = builder.Make("", "nodes", "node", "Node");
-  const auto node = builder.Serve(*nodes, "", nullptr, {Age()});
+  const auto node = builder.Serve(*nodes, "", nullptr, NodeColumns());
   node->has_status = true;
   node->selectable_fields = Selectable({"spec.unschedulable"});
   nodes->short_names = {"no"};
   nodes->namespaced = false;
   cluster.registry().Add(nodes);
+
+  auto slices =
+      builder.Make("discovery.k8s.io", "endpointslices", "endpointslice", "EndpointSlice");
+  builder.Serve(*slices, "discovery.k8s.io", nullptr, EndpointSliceColumns());
+  slices->has_generation = true;
+  cluster.registry().Add(slices);
 }
 
 void AddDefinitions(Cluster& cluster, Builder& builder) {
@@ -257,7 +266,7 @@ void AddBuiltinResources(Cluster& cluster) {
   Builder builder(cluster);
   AddCore(cluster, builder);
   AddEvents(cluster, builder);
-  AddLoose(cluster, builder);
+  AddWorkloads(cluster, builder);
   AddDefinitions(cluster, builder);
   for (const std::string_view name : {"default", "kube-node-lease", "kube-public", "kube-system"})
     AddNamespace(cluster, name);

@@ -1,7 +1,9 @@
 #include "kube/memory/deletion.h"
 
 #include <algorithm>
+#include <charconv>
 
+#include "kube/age.h"
 #include "kube/memory/body.h"
 #include "kube/memory/kinds.h"
 #include "log/format.h"
@@ -78,6 +80,10 @@ Outcome<Value> ReadDeleteOptions(const Call& call, Decoder& decoder) {
   }
   if (const auto policy = call.target.Parameter("propagationPolicy"); !policy.empty())
     options.insert_or_assign("propagationPolicy", policy);
+  const std::string_view grace = call.target.Parameter("gracePeriodSeconds");
+  std::int64_t seconds = 0;
+  if (std::from_chars(grace.data(), grace.data() + grace.size(), seconds).ec == std::errc{})
+    options.insert_or_assign("gracePeriodSeconds", seconds);
   if (auto fine = CheckPolicy(options); !fine) return std::unexpected(fine.error());
   return options;
 }
@@ -114,23 +120,36 @@ Outcome<void> CheckDeletion(const Call& call, const Object& current, const Value
   return {};
 }
 
-std::optional<Value> MarkDeleted(const Resource& resource, const Object& current,
-                                 const Value& options, const std::string& date) {
+Deletion MarkDeleted(const Resource& resource, const Object& current, const Value& options,
+                     std::int64_t now) {
   Value object = current.value;
-  Value& metadata = object["metadata"];
   if (resource.rules.begin_deletion) {
-    if (!current.deleting()) resource.rules.begin_deletion(object, date);
-    return object;
+    if (!current.deleting()) resource.rules.begin_deletion(object, Timestamp(now));
+    return {std::move(object)};
+  }
+  const bool graceful = resource.rules.grace_period != nullptr;
+  std::int64_t grace = graceful ? resource.rules.grace_period(object, options) : 0;
+  if (const std::int64_t given = IntAt(object, "metadata", "deletionGracePeriodSeconds");
+      current.deleting() && given > 0) {
+    // A grace period under way can only be shortened.
+    if (!Find(options, "gracePeriodSeconds") || grace >= given) return {std::move(object)};
+    now = *ParseTimestamp(TextAt(object, "metadata", "deletionTimestamp")) - given;
+  } else if (current.deleting()) {
+    grace = 0;
   }
   Value finalizers = Finalizers(object, options);
-  if (finalizers.empty()) return std::nullopt;
-  metadata.insert_or_assign("finalizers", std::move(finalizers));
-  if (current.deleting()) return object;
-  metadata.insert_or_assign("deletionTimestamp", date);
-  metadata.insert_or_assign("deletionGracePeriodSeconds", 0);
-  if (const std::int64_t generation = IntAt(metadata, "generation"); generation > 0)
+  const bool ends = finalizers.empty() && grace == 0;
+  if (ends && !graceful) return {std::nullopt, true};
+  Value& metadata = object["metadata"];
+  if (!finalizers.empty()) metadata.insert_or_assign("finalizers", std::move(finalizers));
+  if (current.deleting() && IntAt(metadata, "deletionGracePeriodSeconds") == 0)
+    return {std::move(object), ends};
+  metadata.insert_or_assign("deletionTimestamp", Timestamp(now + grace));
+  metadata.insert_or_assign("deletionGracePeriodSeconds", grace);
+  if (const std::int64_t generation = IntAt(metadata, "generation");
+      generation > 0 && !current.deleting())
     metadata.insert_or_assign("generation", generation + 1);
-  return object;
+  return {std::move(object), ends};
 }
 
 }  // namespace berth::kube::memory

@@ -18,8 +18,13 @@ Outcome<Value> ReadDeleteOptions(const Call& call, Decoder& decoder);
 // Whether the object may be deleted under these options.
 Outcome<void> CheckDeletion(const Call& call, const Object& current, const Value& options);
 
-// The object as it waits for its end, or none when it can end at once. O(size).
-std::optional<Value> MarkDeleted(const Resource& resource, const Object& current,
-                                 const Value& options, const std::string& date);
+// What a deletion does.
+struct Deletion {
+  std::optional<Value> marked;  // written first: the object as it waits for its end
+  bool ends = false;            // then the object ends
+};
+// O(size). `now` is in Unix seconds.
+Deletion MarkDeleted(const Resource& resource, const Object& current, const Value& options,
+                     std::int64_t now);
 
 }  // namespace berth::kube::memory

@@ -164,6 +164,36 @@ void ValidateLease(const Value& object, const Value* /*old*/, Causes& causes) {
   check("leaseTransitions", 0, "must be greater than or equal to 0");
 }
 
+// ---- Pods and services
+
+void PreparePod(Value& object, const Value* old) {
+  ObjectAt(object, "spec").try_emplace("terminationGracePeriodSeconds", 30);
+  if (!old) ObjectAt(object, "status").insert_or_assign("phase", "Pending");
+}
+
+// As kube-apiserver: a pod that runs nowhere ends at once.
+std::int64_t PodGracePeriod(const Value& pod, const Value& options) {
+  const std::string_view phase = TextAt(pod, "status", "phase");
+  if (TextAt(pod, "spec", "nodeName").empty() || phase == "Failed" || phase == "Succeeded")
+    return 0;
+  const std::int64_t grace = Find(options, "gracePeriodSeconds")
+                                 ? IntAt(options, "gracePeriodSeconds")
+                                 : IntAt(pod, "spec", "terminationGracePeriodSeconds");
+  return grace < 0 ? 1 : grace;
+}
+
+void PrepareService(Value& object, const Value* /*old*/) {
+  Value& spec = ObjectAt(object, "spec");
+  spec.try_emplace("type", "ClusterIP");
+  Value* ports = spec.find("ports");
+  if (!ports || !ports->is_array()) return;
+  for (Value& port : ports->array_range()) {
+    if (!port.is_object()) continue;
+    port.try_emplace("protocol", "TCP");
+    if (const Value* number = Find(port, "port")) port.try_emplace("targetPort", Value(*number));
+  }
+}
+
 }  // namespace
 
 bool IsImmortal(std::string_view ns) {
@@ -183,5 +213,7 @@ Rules SecretRules() {
 Rules LeaseRules() {
   return {.decode = DecodeLease, .prepare = PrepareLease, .validate = ValidateLease};
 }
+Rules PodRules() { return {.prepare = PreparePod, .grace_period = PodGracePeriod}; }
+Rules ServiceRules() { return {.prepare = PrepareService}; }
 
 }  // namespace berth::kube::memory

@@ -9,6 +9,8 @@ Rules NamespaceRules();
 Rules ConfigMapRules();
 Rules SecretRules();
 Rules LeaseRules();
+Rules PodRules();
+Rules ServiceRules();
 
 // Namespaces that cannot be deleted.
 bool IsImmortal(std::string_view ns);

@@ -139,6 +139,16 @@ NodeStatus: 1 capacity {Quantity}, 2 allocatable {Quantity}, 3 phase string,
   10 volumesAttached [AttachedVolume], 11 config *NodeConfigStatus,
   12 runtimeHandlers [NodeRuntimeHandler], 13 features *NodeFeatures, 14 declaredFeatures [string]
 v1/Node: 1 metadata ObjectMeta, 2 spec NodeSpec, 3 status NodeStatus
+EndpointConditions: 1 ready *bool, 2 serving *bool, 3 terminating *bool
+ForZone: 1 name *string
+ForNode: 1 name *string
+EndpointHints: 1 forZones [ForZone], 2 forNodes [ForNode]
+Endpoint: 1 addresses [string], 2 conditions *EndpointConditions, 3 hostname *string,
+  4 targetRef *ObjectReference, 5 deprecatedTopology {string}, 6 nodeName *string, 7 zone *string,
+  8 hints *EndpointHints
+EndpointPort: 1 name *string, 2 protocol *string, 3 port *int, 4 appProtocol *string
+discovery.k8s.io/v1/EndpointSlice: 1 metadata ObjectMeta, 2 endpoints [Endpoint],
+  3 ports [EndpointPort], 4 addressType *string
 )";
 
 const char* const kProtobufDefinitions = R"(

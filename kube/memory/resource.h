@@ -63,6 +63,8 @@ struct Rules {
   Problems (*name_problems)(std::string_view name) = SubdomainProblems;
   // Marks an object for an end that somebody else brings about; see garbage.h.
   void (*begin_deletion)(Value& object, const std::string& date) = nullptr;
+  // The seconds from a deletion with these options to the object's end. Null: it ends at once.
+  std::int64_t (*grace_period)(const Value& object, const Value& options) = nullptr;
 };
 
 // A kind of objects, the objects, and who watches them.
@@ -80,6 +82,7 @@ struct Resource {
   bool unconditional_update = true;  // PUT without a resourceVersion
   bool create_on_update = false;     // PUT of what is not there
   bool deletes_collection = true;
+  bool returns_deleted = false;       // a deletion answers with the object, not with a Status
   bool selects_known_fields = false;  // says so when asked for others
   // The first is the one that is stored. Requests under way keep theirs while it is replaced.
   std::vector<std::shared_ptr<const Version>> versions;

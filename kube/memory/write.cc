@@ -295,7 +295,8 @@ Response Writer::CommitUpdate(const Call& call, const ObjectPtr& current, Value 
   Resource& resource = *call.view.resource;
   if (object == current->value) return Show(call, 200, *current);
   const bool last_finalizer_gone = current->deleting() && !resource.rules.begin_deletion &&
-                                   !Find(object, "metadata", "finalizers");
+                                   !Find(object, "metadata", "finalizers") &&
+                                   IntAt(object, "metadata", "deletionGracePeriodSeconds") == 0;
   if (call.dry_run) return Show(call, 200, Object(std::move(object)));
   const std::string key = call.key();
   if (last_finalizer_gone) {
@@ -316,18 +317,23 @@ Outcome<Value> Writer::ReadDeleteOptions(Call& call) {
 Response Writer::CommitDelete(const Call& call, const Object& current, const Value& options) {
   Resource& resource = *call.view.resource;
   const std::string key = call.key();
-  const auto marked = MarkDeleted(resource, current, options, cluster_.Date());
-  if (marked) {
+  const auto [marked, ends] = MarkDeleted(resource, current, options, cluster_.UnixNow());
+  if (marked && !ends) {
     if (*marked == current.value) return Show(call, 200, current);
     if (call.dry_run) return Show(call, 200, Object(*marked));
     return Show(call, 200, *cluster_.Put(resource, key, *marked));
   }
+  auto last = std::make_shared<const Object>(marked ? *marked : current.value);
+  if (!call.dry_run) {
+    if (marked && *marked != current.value) cluster_.Put(resource, key, *marked);
+    last = cluster_.Remove(resource, key);
+  }
+  if (resource.returns_deleted) return Show(call, 200, *last);
   StatusDetails details;
   details.name = call.name;
   details.group = resource.group;
   details.kind = resource.plural;
   details.uid = current.uid();
-  if (!call.dry_run) cluster_.Remove(resource, key);
   return Answer(Success(std::move(details)));
 }
 
