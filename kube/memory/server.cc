@@ -8,6 +8,7 @@
 #include "kube/memory/definition.h"
 #include "kube/memory/discovery.h"
 #include "kube/memory/garbage.h"
+#include "kube/memory/machinery.h"
 #include "kube/memory/openapi.h"
 #include "kube/memory/read.h"
 #include "kube/memory/reviews.h"
@@ -48,14 +49,13 @@ bool HasEmptyPart(std::string_view path) {
 
 class Server::Impl {
  public:
-  explicit Impl(Options options)
-      : cluster_(std::move(options)),
+  explicit Impl(const Options& options)
+      : cluster_(options),
         admission_(cluster_),
         writer_(cluster_, admission_),
-        garbage_(cluster_, [this](const Request& request, std::function<void(int)> done) {
-          Handle(request, [done = std::move(done)](const Response& answer) { done(answer.code); });
-        }) {
+        garbage_(cluster_, Sender()) {
     AddBuiltinResources(cluster_);
+    if (options.machinery) machinery_.emplace(cluster_, Sender(), *options.machinery);
     definitions_ = cluster_.registry().Find(kDefinitionsGroup, kDefinitions);
     cluster_.AddListener([this](Resource& resource, const Change& change) {
       if (&resource == definitions_.get() && change.type != ChangeType::kDeleted)
@@ -87,6 +87,7 @@ class Server::Impl {
 
   void Tick() {
     garbage_.Retry();
+    if (machinery_) machinery_->Retry();
     for (const auto& [key, resource] : cluster_.registry().all())
       TickWatches(*resource, cluster_.version(), cluster_.Now());
   }
@@ -102,6 +103,8 @@ class Server::Impl {
     return done;
   }
 
+  bool RunMachinery() { return machinery_ && machinery_->Step(); }
+
   void AddWebhook(Webhook webhook) { admission_.Add(std::move(webhook)); }
   void AddAggregatedGroup(std::string group, std::string version, std::string_view resources) {
     auto list = decoder_.Decode(resources);
@@ -111,6 +114,13 @@ class Server::Impl {
   std::uint64_t version() const { return cluster_.version(); }
 
  private:
+  // Sends the requests of the garbage collector and of the machinery.
+  Garbage::Send Sender() {
+    return [this](const Request& request, std::function<void(int)> done) {
+      Handle(request, [done = std::move(done)](const Response& answer) { done(answer.code); });
+    };
+  }
+
   // Documents that are not resources: discovery, schemas, health.
   std::optional<Response> Document(const Request& request, const RequestTarget& target) {
     const auto& path = target.path;
@@ -216,6 +226,7 @@ class Server::Impl {
   Admission admission_;
   Writer writer_;
   Garbage garbage_;
+  std::optional<Machinery> machinery_;
   Decoder decoder_;
   AggregatedGroups aggregated_;
   std::shared_ptr<Resource> definitions_;
@@ -224,7 +235,7 @@ class Server::Impl {
   std::map<std::uint64_t, async::Running> running_;
 };
 
-Server::Server(Options options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
 Server::~Server() = default;
 
 void Server::Handle(const Request& request, Done done) { impl_->Handle(request, std::move(done)); }
@@ -249,6 +260,7 @@ bool Server::IsResource(const Request& request) {
 
 void Server::Tick() { impl_->Tick(); }
 void Server::Compact() { impl_->Compact(); }
+bool Server::RunMachinery() { return impl_->RunMachinery(); }
 bool Server::CollectGarbage() { return impl_->CollectGarbage(); }
 void Server::AddWebhook(Webhook webhook) { impl_->AddWebhook(std::move(webhook)); }
 void Server::AddAggregatedGroup(std::string group, std::string version, std::string resources) {

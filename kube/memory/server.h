@@ -4,6 +4,7 @@
 #include <expected>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,20 @@ namespace berth::kube::memory {
 // no lock, no clock; the owner passes requests one at a time and says when background work is done.
 class Server {
  public:
+  struct MachineryOptions {
+    bool dual_stack = false;          // nodes and pods have an IPv6 address, too
+    std::size_t max_endpoints = 100;  // of an EndpointSlice
+  };
   struct Options {
     std::function<async::WallTime()> now;   // dates of objects
     std::function<std::uint64_t()> random;  // uids and generated names
     std::size_t history = 8192;             // events kept for watches; older ones are 410
+    // Whether pods are run, and how; see machinery.h. None: they wait for somebody else.
+    std::optional<MachineryOptions> machinery;
   };
   using Done = std::function<void(Response)>;
 
-  explicit Server(Options options);
+  explicit Server(const Options& options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -61,6 +68,9 @@ class Server {
   // end of one that waited for its dependents, a piece of a namespace's end. False when there is
   // nothing to do.
   bool CollectGarbage();
+  // One step of the stand-in for schedulers, kubelets and the EndpointSlice controller. False when
+  // there is nothing to do now; there may be as time goes by.
+  bool RunMachinery();
 
   // An admission webhook: called with an AdmissionReview as JSON, answers with one.
   struct Webhook {
