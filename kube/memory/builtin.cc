@@ -227,6 +227,7 @@ void AddWorkloads(Cluster& cluster, Builder& builder) {
       builder.Make("discovery.k8s.io", "endpointslices", "endpointslice", "EndpointSlice");
   builder.Serve(*slices, "discovery.k8s.io", nullptr, EndpointSliceColumns());
   slices->has_generation = true;
+  slices->rules = EndpointSliceRules();
   cluster.registry().Add(slices);
 }
 

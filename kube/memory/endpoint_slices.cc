@@ -26,6 +26,12 @@ struct Group {
   std::vector<std::pair<std::string, Value>> endpoints;
 };
 
+// A list of a stored slice, where an empty one is null.
+Value ListAt(const Object& slice, std::string_view key) {
+  const Value* list = Find(slice.value, key);
+  return list && list->is_array() ? *list : Value::Array();
+}
+
 std::string_view IpOf(const Value& pod, bool ipv6) {
   for (const Value& entry : pod["status"]["podIPs"].array_range()) {
     const std::string_view ip = TextAt(entry, "ip");
@@ -173,7 +179,7 @@ void SyncFamily(const Object& service, std::string_view type, const std::vector<
   std::deque<ObjectPtr> spare;
   for (const ObjectPtr& slice : slices) {
     if (TextAt(slice->value, "addressType") != type) continue;
-    const std::string ports = slice->value["ports"].to_string();
+    const std::string ports = ListAt(*slice, "ports").to_string();
     groups.contains(ports) ? present[ports].push_back(slice) : spare.push_back(slice);
   }
   std::vector<Slice> wanted;
@@ -187,8 +193,8 @@ void SyncFamily(const Object& service, std::string_view type, const std::vector<
     }
     if (!slice.present) {
       requests.push_back(CreateSlice(service, type, slice));
-    } else if (slice.present->value["endpoints"] != slice.endpoints ||
-               slice.present->value["ports"] != slice.ports) {
+    } else if (ListAt(*slice.present, "endpoints") != slice.endpoints ||
+               ListAt(*slice.present, "ports") != slice.ports) {
       requests.push_back(PatchSlice(service, slice));
     }
   }

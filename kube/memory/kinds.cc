@@ -194,6 +194,14 @@ void PrepareService(Value& object, const Value* /*old*/) {
   }
 }
 
+// An empty list is stored as none.
+void PrepareEndpointSlice(Value& object, const Value* /*old*/) {
+  for (const std::string_view key : {"endpoints", "ports"}) {
+    if (const Value* list = Find(object, key); !list || IsEmpty(*list))
+      object.insert_or_assign(key, Value::null());
+  }
+}
+
 }  // namespace
 
 bool IsImmortal(std::string_view ns) {
@@ -215,5 +223,6 @@ Rules LeaseRules() {
 }
 Rules PodRules() { return {.prepare = PreparePod, .grace_period = PodGracePeriod}; }
 Rules ServiceRules() { return {.prepare = PrepareService}; }
+Rules EndpointSliceRules() { return {.prepare = PrepareEndpointSlice}; }
 
 }  // namespace berth::kube::memory

@@ -11,6 +11,7 @@ Rules SecretRules();
 Rules LeaseRules();
 Rules PodRules();
 Rules ServiceRules();
+Rules EndpointSliceRules();
 
 // Namespaces that cannot be deleted.
 bool IsImmortal(std::string_view ns);
