@@ -266,6 +266,36 @@ END
   kubectl delete configmap/settings secret/hidden serviceaccount/bot service/web
 }
 
+@test "a pod runs on a node, is an endpoint of its service, and ends in time" {
+  kubectl run web --image=example.com/web --port=8080 --labels=app=web
+  kubectl wait pod/web --for=condition=Ready --timeout=120s
+  kubectl expose pod web --port=80 --target-port=8080
+  eventually 120 is_endpoint true
+  run kubectl get nodes -o wide
+  [[ ${lines[0]} =~ ^NAME\ +STATUS\ +ROLES\ +AGE\ +VERSION\ +INTERNAL-IP\ +EXTERNAL-IP ]]
+  [[ ${lines[3]} =~ ^worker-3\ +Ready\ .*\ 172\.16\.0\.3\  ]]
+  run kubectl get pods -o wide
+  [[ ${lines[0]} =~ ^NAME\ +READY\ +STATUS\ +RESTARTS\ +AGE\ +IP\ +NODE ]]
+  [[ ${lines[1]} =~ ^web\ +1/1\ +Running\ +0\ +[0-9]+s\ +10\.128\.[0-9.]+\ +worker- ]]
+  run kubectl get endpointslices -l kubernetes.io/service-name=web
+  [[ ${lines[0]} =~ ^NAME\ +ADDRESSTYPE\ +PORTS\ +ENDPOINTS\ +AGE$ ]]
+  [[ ${lines[1]} =~ ^web-[a-z0-9]{5}\ +IPv4\ +8080\ +10\.128\. ]]
+  kubectl annotate pod web berth.dev/ready=false
+  kubectl wait pod/web --for=condition=Ready=false --timeout=120s
+  eventually 120 is_endpoint false
+  run kubectl describe pod web
+  expect '/172.16.0.' Running '10.128.'
+  kubectl delete pod web --grace-period=3 --wait=false
+  run kubectl get pod web
+  expect Terminating
+  kubectl wait pod/web --for=delete --timeout=120s
+  kubectl delete service web
+  eventually 120 no_slices
+}
+
+is_endpoint() { [ "$(kubectl get endpointslices -l kubernetes.io/service-name=web -o 'jsonpath={.items[*].endpoints[*].conditions.ready}')" = "$1" ]; }
+no_slices() { [ -z "$(kubectl get endpointslices -o name)" ]; }
+
 @test "auth can-i says yes, and whoami who" {
   run kubectl auth can-i create subnetpools
   [ "$output" = yes ]

@@ -22,6 +22,7 @@ namespace {
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr const char* kPortFlag = "--port";
 constexpr std::chrono::hours kYear{365 * 24};
+constexpr int kNodes = 3;
 constexpr const char* kRegion = "cn-hangzhou";
 constexpr const char* kKeyId = "LTAIdemo";
 
@@ -105,7 +106,22 @@ kube::Result<void> Demo::Fill() {
         !created)
       return created;
   }
+  if (auto filled = FillNodes(); !filled) return filled;
   return FillFrontProxy();
+}
+
+kube::Result<void> Demo::FillNodes() {
+  for (int i = 1; i <= kNodes; ++i) {
+    const std::string name = Format("worker-{}", i);
+    Json node;
+    node["metadata"] = Json::Object();
+    node["metadata"]["name"] = name;
+    node["metadata"]["labels"] = Json::Object();
+    node["metadata"]["labels"]["kubernetes.io/hostname"] = name;
+    node["metadata"]["labels"]["kubernetes.io/os"] = "linux";
+    if (auto created = Create("/api/v1/nodes", node); !created) return created;
+  }
+  return {};
 }
 
 // As if there were a front proxy, which Berth waits for before it is ready. Its CA signs nothing.

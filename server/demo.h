@@ -16,11 +16,12 @@
 
 namespace berth::server {
 
-// The demo's addition to the ordinary server: an API server in memory, with Berth's CRDs in it,
-// behind a listener of its own, so that kubectl and Berth find a cluster where there is none, and a
-// simulated cloud in the process. The server calls Berth's webhooks and serves Berth's API as part
-// of its own, both in the process. Nothing of it outlives the process but a few files in the state
-// directory: certificates, and the credentials of the last run.
+// The demo's addition to the ordinary server: an API server in memory, with Berth's CRDs and
+// three nodes in it, behind a listener of its own, so that kubectl and Berth find a cluster where
+// there is none, and a simulated cloud in the process. Pods seem to run on the nodes. The server
+// calls Berth's webhooks and serves Berth's API as part of its own, both in the process. Nothing of
+// it outlives the process but a few files in the state directory: certificates, and the credentials
+// of the last run.
 class Demo {
  public:
   // Takes the state directory and the port, makes the files, fills the API server. The error says
@@ -49,6 +50,7 @@ class Demo {
 
   kube::Result<void> WriteFiles();
   kube::Result<void> Fill();
+  kube::Result<void> FillNodes();
   kube::Result<void> FillFrontProxy();
   kube::Result<void> Create(const std::string& path, const Json& object);
   std::string Url() const;
@@ -57,7 +59,7 @@ class Demo {
   DirectoryLock lock_;  // of the state directory
   std::string token_;
   Options serve_;
-  memory::ServerThread server_;
+  memory::ServerThread server_{memory::ServerThread::Server::MachineryOptions{}};
   std::unique_ptr<memory::Front> front_;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "kube/memory/server.h"
 #include "kube/transport.h"
 #include "simulate/coverage.h"
 #include "simulate/faults.h"
@@ -20,6 +21,10 @@ class Scenario {
   virtual ~Scenario() = default;
 
   virtual int replicas() const { return 1; }
+  // Whether something runs pods and makes EndpointSlices, and how; see kube/memory/machinery.h.
+  virtual std::optional<kube::memory::Server::MachineryOptions> machinery() const {
+    return std::nullopt;
+  }
   // The faults that a seed drew, to be made to suit.
   virtual void Adjust(Faults&, Dice&) {}
   // Installs kinds and schedules what users do during the chaos.
@@ -27,8 +32,8 @@ class Scenario {
   // Starts a replica, which may know nothing but what the API server and the clouds hold.
   virtual std::unique_ptr<Program> Boot(World& world, Process& process,
                                         kube::Transport& transport) = 0;
-  // After every write that was carried out, by `writer` (a replica's name and life, "user" or
-  // "garbage"): what is wrong, if anything is. The request's path has no query.
+  // After every write that was carried out, by `writer` (a replica's name and life, "user",
+  // "garbage" or "machinery"): what is wrong, if anything is. The request's path has no query.
   virtual std::optional<std::string> Check(World& world, const std::string& writer,
                                            const kube::Request& request) = 0;
   // For how long a fault of the scenario's own goes on when all others have ended.

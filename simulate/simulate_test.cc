@@ -6,9 +6,11 @@
 #include <sstream>
 
 #include "async/sanitized.h"
+#include "log/format.h"
 #include "log/log.h"
 #include "simulate/process.h"
 #include "simulate/run.h"
+#include "simulate/world.h"
 
 namespace berth::simulate {
 namespace {
@@ -49,6 +51,61 @@ TEST(Simulation, FindsEachBugWithinAThousandSeeds) {
   }
   EXPECT_THAT(found, testing::ElementsAre("acts on a stale cache", "forgets in a crash",
                                           "misses a delete"));
+}
+
+// A scenario whose pods are run.
+class Pods : public Scenario {
+ public:
+  std::optional<kube::memory::Server::MachineryOptions> machinery() const override {
+    return kube::memory::Server::MachineryOptions();
+  }
+  void SetUp(World& world) override {
+    const auto create = [&](std::string path, std::string body) {
+      world.Must({.method = kube::Method::kPost, .path = std::move(path), .body = std::move(body)});
+    };
+    create("/api/v1/nodes", R"({"metadata":{"name":"worker"}})");
+    create(
+        "/api/v1/namespaces/default/services",
+        R"({"metadata":{"name":"web"},"spec":{"selector":{"app":"web"},"ports":[{"port":80}]}})");
+    for (const char* name : {"a", "b"}) {
+      create("/api/v1/namespaces/default/pods",
+             Format(R"({{"metadata":{{"name":"{}","labels":{{"app":"web"}}}}}})", name));
+    }
+    world.scheduler().After(60s, [&world] {
+      world.Must({.method = kube::Method::kDelete, .path = "/api/v1/namespaces/default/pods/a"});
+    });
+  }
+  std::unique_ptr<Program> Boot(World&, Process&, kube::Transport&) override {
+    return std::make_unique<Program>();
+  }
+  std::optional<std::string> Check(World& world, const std::string& writer,
+                                   const kube::Request&) override {
+    if (writer != "machinery") return std::nullopt;
+    for (const Json& pod : world.List("/api/v1/pods")) seen += pod.to_string() + "\n";
+    return std::nullopt;
+  }
+  std::optional<std::string> Unsettled(World& world) override {
+    const auto pods = world.List("/api/v1/pods");
+    const auto slices = world.List("/apis/discovery.k8s.io/v1/endpointslices");
+    if (pods.size() != 1 || slices.size() != 1) return "a pod too many, or no slice";
+    const bool shown = slices[0]["endpoints"].to_string().contains(R"("name":"b")");
+    return shown ? std::nullopt : std::optional<std::string>("b has no endpoint");
+  }
+
+  std::string seen;
+};
+
+TEST(Simulation, PodsRunAndEndWhereAScenarioAsksForIt) {
+  log::SetLevel("error");
+  const auto run = [] {
+    Pods scenario;
+    World world({.seed = 1}, scenario);
+    EXPECT_EQ(world.Run(), std::nullopt);
+    return scenario.seen;
+  };
+  const std::string first = run();
+  EXPECT_THAT(first, HasSubstr("Running"));
+  EXPECT_EQ(run(), first) << "the same seed, the same run";
 }
 
 TEST(Simulation, FindsNothingInTheControllerThatIsRight) {

@@ -19,8 +19,10 @@ World::World(Options options, Scenario& scenario)
     faults_ = Faults::Draw(random_);
     scenario_.Adjust(faults_, random_);
   }
-  server_ = std::make_unique<kube::memory::Server>(kube::memory::Server::Options{
-      .now = [this] { return scheduler_.WallNow(); }, .random = [this] { return random_.Next(); }});
+  server_ = std::make_unique<kube::memory::Server>(
+      kube::memory::Server::Options{.now = [this] { return scheduler_.WallNow(); },
+                                    .random = [this] { return random_.Next(); },
+                                    .machinery = scenario_.machinery()});
 }
 
 World::~World() {
@@ -41,6 +43,7 @@ std::optional<std::string> World::Run() {
     Boot(replica);
   }
   RunBackground();
+  if (scenario_.machinery()) RunMachinery(0s);
   if (const auto plurals = scenario_.Refusable(); faults_.forbidden > 0 && !plurals.empty()) {
     refusals_.Draw(random_, scheduler_.Now(), options_.chaos, plurals);
   }
@@ -102,6 +105,16 @@ void World::RunBackground() {
       server_->Compact();
     }
     RunBackground();
+  });
+}
+
+// What schedulers, kubelets and the EndpointSlice controller do, each request a while after the
+// last.
+void World::RunMachinery(async::Duration most) {
+  scheduler_.After(random_.Between(0s, most), [this] {
+    const bool ran = server_->RunMachinery();
+    if (ran) Checked("machinery", {});
+    RunMachinery(ran ? 100ms : 1s);
   });
 }
 

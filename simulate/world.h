@@ -89,6 +89,7 @@ class World {
   void Boot(Replica& replica);
   void BeforeTurn(Replica& replica);
   void RunBackground();
+  void RunMachinery(async::Duration most);
   void Heal();
   void Watched(const std::string& writer, const kube::Request& request, WriteWatch::Effect effect);
   void CheckLease(const kube::Request& request);

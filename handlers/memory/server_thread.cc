@@ -9,10 +9,11 @@ constexpr std::chrono::seconds kTickEvery{1};
 
 }  // namespace
 
-ServerThread::ServerThread() {
-  loop_.Run([this] {
-    server_ = std::make_unique<Server>(Server::Options{
-        .now = [this] { return loop_.WallNow(); }, .random = [this] { return loop_.Random(); }});
+ServerThread::ServerThread(std::optional<Server::MachineryOptions> machinery) {
+  loop_.Run([this, machinery] {
+    server_ = std::make_unique<Server>(Server::Options{.now = [this] { return loop_.WallNow(); },
+                                                       .random = [this] { return loop_.Random(); },
+                                                       .machinery = machinery});
     Tick();
   });
 }
@@ -40,7 +41,7 @@ void ServerThread::Send(kube::Request request, Server::Done done) {
     const bool write = request.method != kube::Method::kGet;
     server.Handle(request, [this, write, done](kube::memory::Response response) {
       done(std::move(response));
-      if (write && !std::exchange(collecting_, true)) loop_.Post([this] { Collect(); });
+      if (write) StartBackground();
     });
   });
 }
@@ -101,13 +102,20 @@ void ServerThread::Run(const std::function<void(Server&)>& work) {
 
 void ServerThread::Tick() {
   server_->Tick();
+  StartBackground();
   tick_ = loop_.RunAfter(kTickEvery, [this] { Tick(); });
 }
 
+void ServerThread::StartBackground() {
+  if (!std::exchange(background_, true)) loop_.Post([this] { RunBackground(); });
+}
+
 // A step at a time, with requests in between.
-void ServerThread::Collect() {
-  collecting_ = server_ && server_->CollectGarbage();
-  if (collecting_) loop_.Post([this] { Collect(); });
+void ServerThread::RunBackground() {
+  const bool collected = server_ && server_->CollectGarbage();
+  const bool ran = server_ && server_->RunMachinery();
+  background_ = collected || ran;
+  if (background_) loop_.Post([this] { RunBackground(); });
 }
 
 }  // namespace berth::memory

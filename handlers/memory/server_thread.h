@@ -15,7 +15,8 @@
 namespace berth::memory {
 
 // An in-memory API server on a thread of its own, which also does what time and the controller
-// manager do for a real one: bookmarks, ends of watches, garbage. All methods but Ask, Run and
+// manager do for a real one: bookmarks, ends of watches, garbage; where it is given machinery, also
+// what schedulers and kubelets do. All methods but Ask, Run and
 // Stop return at once, from any thread; every callback comes on the server's thread, where it
 // must not block. How much waits is up to the callers.
 class ServerThread {
@@ -31,7 +32,7 @@ class ServerThread {
     std::function<void()> on_end;  // the server ends it; nothing follows
   };
 
-  ServerThread();
+  explicit ServerThread(std::optional<Server::MachineryOptions> machinery = std::nullopt);
   ~ServerThread();
   ServerThread(const ServerThread&) = delete;
   ServerThread& operator=(const ServerThread&) = delete;
@@ -58,7 +59,8 @@ class ServerThread {
   void StartWatch(WatchId id, Server& server, const kube::Request& request, const Watcher& watcher);
   void EndFromServer(WatchId id, const Watcher& watcher);
   void Tick();
-  void Collect();
+  void StartBackground();
+  void RunBackground();
 
   std::atomic<WatchId> last_watch_ = 0;
   async::EventLoop loop_{"memory"};
@@ -66,7 +68,7 @@ class ServerThread {
   std::unique_ptr<Server> server_;
   std::map<WatchId, async::Handle> watches_;
   async::Handle tick_;
-  bool collecting_ = false;
+  bool background_ = false;  // is running
 };
 
 }  // namespace berth::memory

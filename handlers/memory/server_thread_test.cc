@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+
+#include "json/json.h"
+
 namespace berth::memory {
 namespace {
 
@@ -89,6 +93,56 @@ TEST_F(ServerThreadTest, AfterItsEndNothingIsAnswered) {
   thread_.Stop();
   EXPECT_FALSE(answered);
   EXPECT_THAT(seen.told, ElementsAre("start"));
+}
+
+// Sends the request and waits until a watch is told of what follows from it.
+void AwaitLine(ServerThread& thread, const std::string& path, const std::string& text,
+               kube::Request request) {
+  std::promise<void> found;
+  bool told = false;
+  const auto look = [&](const ServerThread::Line& line) {
+    if (line->contains(text) && !std::exchange(told, true)) found.set_value();
+  };
+  const auto watch =
+      thread.Watch({.path = path + "?watch=true"},
+                   {.on_start = [](const auto&) {}, .on_line = look, .on_end = [] {}});
+  EXPECT_LT(thread.Ask(std::move(request)).code, 300);
+  EXPECT_EQ(found.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  thread.End(watch);
+  thread.Run([](auto&) {});
+}
+
+TEST(ServerThread, RunsPodsWhereItIsGivenMachinery) {
+  ServerThread thread(ServerThread::Server::MachineryOptions{});
+  const std::string pods = "/api/v1/namespaces/default/pods";
+  thread.Ask({.method = kube::Method::kPost,
+              .path = "/api/v1/nodes",
+              .body = R"({"metadata":{"name":"worker"}})"});
+  AwaitLine(
+      thread, pods, R"("phase":"Running")",
+      {.method = kube::Method::kPost, .path = pods, .body = R"({"metadata":{"name":"web"}})"});
+  AwaitLine(thread, pods, R"("type":"DELETED")",
+            {.method = kube::Method::kDelete, .path = pods + "/web?gracePeriodSeconds=1"});
+}
+
+TEST_F(ServerThreadTest, GarbageThatWasRefusedIsCollectedWithoutAnotherWrite) {
+  bool refused = false;
+  thread_.Run([&](auto& server) {
+    server.AddWebhook({.name = "once",
+                       .group = "",
+                       .resources = {"configmaps"},
+                       .operations = {"DELETE"},
+                       .call = [&](const std::string& review, const auto& answer) {
+                         const auto uid = Json::parse(review)["request"]["uid"].as_string();
+                         const bool allowed = std::exchange(refused, true);
+                         answer(R"({"response":{"uid":")" + uid + R"(","allowed":)" +
+                                (allowed ? "true}}" : "false}}"));
+                       }});
+  });
+  AwaitLine(thread_, kMaps, R"("type":"DELETED")",
+            {.method = kube::Method::kPost, .path = kMaps, .body = R"({"metadata":{"name":"owned",
+    "ownerReferences":[{"apiVersion":"v1","kind":"Secret","name":"gone","uid":"1"}]}})"});
+  EXPECT_TRUE(refused);
 }
 
 }  // namespace
