@@ -129,11 +129,13 @@ Deletion MarkDeleted(const Resource& resource, const Object& current, const Valu
   }
   const bool graceful = resource.rules.grace_period != nullptr;
   std::int64_t grace = graceful ? resource.rules.grace_period(object, options) : 0;
-  if (const std::int64_t given = IntAt(object, "metadata", "deletionGracePeriodSeconds");
-      current.deleting() && given > 0) {
+  const std::int64_t given =
+      current.deleting() ? IntAt(object, "metadata", "deletionGracePeriodSeconds") : 0;
+  if (given > 0) {
     // A grace period under way can only be shortened.
     if (!Find(options, "gracePeriodSeconds") || grace >= given) return {std::move(object)};
-    now = *ParseTimestamp(TextAt(object, "metadata", "deletionTimestamp")) - given;
+    const auto end = ParseTimestamp(TextAt(object, "metadata", "deletionTimestamp"));
+    now = end.value_or(now + given) - given;
   } else if (current.deleting()) {
     grace = 0;
   }
@@ -142,8 +144,7 @@ Deletion MarkDeleted(const Resource& resource, const Object& current, const Valu
   if (ends && !graceful) return {std::nullopt, true};
   Value& metadata = object["metadata"];
   if (!finalizers.empty()) metadata.insert_or_assign("finalizers", std::move(finalizers));
-  if (current.deleting() && IntAt(metadata, "deletionGracePeriodSeconds") == 0)
-    return {std::move(object), ends};
+  if (current.deleting() && given == 0) return {std::move(object), ends};
   metadata.insert_or_assign("deletionTimestamp", Timestamp(now + grace));
   metadata.insert_or_assign("deletionGracePeriodSeconds", grace);
   if (const std::int64_t generation = IntAt(metadata, "generation");

@@ -1,6 +1,7 @@
 #include "kube/memory/machinery.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "kube/age.h"
 #include "kube/memory/endpoint_slices.h"
@@ -67,6 +68,17 @@ std::string LabelKey(std::string_view ns, const Label& label) {
   return Format("{}/{}={}", ns, label.key(), label.value().as_string());
 }
 
+// Whether all that endpoint slices show of a pod is the same.
+bool SameEndpoint(const Object& a, const Object& b) {
+  const auto shown = [](const Object& pod) {
+    return std::tuple(pod.deleting(), IsReady(pod.value), IsTerminal(pod.value), NodeOf(&pod),
+                      pod.value["status"]["podIPs"].to_string(),
+                      pod.value["metadata"]["labels"].to_string(),
+                      pod.value["spec"]["containers"].to_string());
+  };
+  return shown(a) == shown(b);
+}
+
 void Erase(std::map<std::string, std::set<std::string>, std::less<>>& index, std::string_view key,
            const std::string& item) {
   const auto found = index.find(key);
@@ -126,7 +138,6 @@ void Machinery::NoticeNode(const Change& change) {
   const auto pods = pods_on_.find(node);
   if (pods == pods_on_.end()) return;
   if (gone) missing_[node] = cluster_.UnixNow();
-  if (!gone) missing_.erase(node);
   const Value& now = change.object->value;
   const Object* old = change.previous.get();
   if (!gone && old && IsReady(old->value) == IsReady(now) &&
@@ -143,18 +154,16 @@ void Machinery::NoticePod(const Change& change) {
   MovePod(pod, NodeOf(old), NodeOf(now));
   if (gone || IsTerminal(now->value)) pod_numbers_.Release(change.object->uid());
   if (gone || !NodeOf(now).empty()) unscheduled_.erase(pod);
-  if (old) {
-    for (const std::string& service : ServicesOf(*old)) {
-      selected_[service].pods.erase(pod);
-      Enqueue(Kind::kService, service);
-    }
+  if (!gone) Enqueue(Kind::kPod, pod);
+  if (old && now && SameEndpoint(*old, *now)) return;
+  for (const std::string& service : old ? ServicesOf(*old) : std::vector<std::string>()) {
+    selected_[service].pods.erase(pod);
+    Enqueue(Kind::kService, service);
   }
-  if (gone) return;
-  for (const std::string& service : ServicesOf(*now)) {
+  for (const std::string& service : now ? ServicesOf(*now) : std::vector<std::string>()) {
     selected_[service].pods.insert(pod);
     Enqueue(Kind::kService, service);
   }
-  Enqueue(Kind::kPod, pod);
 }
 
 void Machinery::MovePod(const std::string& pod, const std::string& from, const std::string& to) {
