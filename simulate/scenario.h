@@ -21,7 +21,7 @@ class Scenario {
   virtual ~Scenario() = default;
 
   virtual int replicas() const { return 1; }
-  // Whether something runs pods and makes EndpointSlices, and how; see kube/memory/machinery.h.
+  // Options of the stand-in that runs pods and makes EndpointSlices; see kube/memory/machinery.h.
   virtual std::optional<kube::memory::Server::MachineryOptions> machinery() const {
     return std::nullopt;
   }

@@ -108,7 +108,7 @@ void World::RunBackground() {
   });
 }
 
-// What schedulers, kubelets and the EndpointSlice controller do, each request a while after the
+// The cluster's schedulers, kubelets and EndpointSlice controller: one request, a while after the
 // last.
 void World::RunMachinery(async::Duration most) {
   scheduler_.After(random_.Between(0s, most), [this] {

@@ -18,7 +18,7 @@ Outcome<Value> ReadDeleteOptions(const Call& call, Decoder& decoder);
 // Whether the object may be deleted under these options.
 Outcome<void> CheckDeletion(const Call& call, const Object& current, const Value& options);
 
-// What a deletion does.
+// The effect of a deletion.
 struct Deletion {
   std::optional<Value> marked;  // written first: the object as it waits for its end
   bool ends = false;            // then the object ends

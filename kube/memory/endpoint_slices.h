@@ -6,7 +6,7 @@
 #include "kube/memory/collection.h"
 #include "kube/transport.h"
 
-// What the EndpointSlice controller does, as a plain function.
+// The work of the EndpointSlice controller as a plain function.
 namespace berth::kube::memory {
 
 inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";

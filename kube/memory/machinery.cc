@@ -117,7 +117,7 @@ Machinery::Machinery(Cluster& cluster, Send send, Server::MachineryOptions optio
       [this](Resource& resource, const Change& change) { Notice(resource, change); });
 }
 
-// ---- What changes concern
+// ---- Changes
 
 void Machinery::Notice(const Resource& resource, const Change& change) {
   if (&resource == nodes_.get()) NoticeNode(change);

@@ -27,8 +27,8 @@ bool IsTerminal(const Value& pod);
 bool IsSchedulable(const Value& node);
 bool Fits(const Value& pod, const Value& node);
 
-// The status as it should be, from what it is. What others have written stays: further conditions
-// and addresses, restart counts.
+// The status as it should be, from the present one. Conditions, addresses and restart counts that
+// others have written stay.
 Value NodeStatus(const Value& node, const std::vector<std::string>& ips, const std::string& date);
 Value UnscheduledStatus(const Value& pod, std::string_view why, const std::string& date);
 // Of a pod on a node; without addresses it waits for them.

@@ -4,7 +4,7 @@
 
 #include "kube/memory/resource.h"
 
-// kubectl's columns of pods, nodes, services and endpoint slices. Those of `-o wide` have
+// kubectl's columns of pods, nodes, services and endpoint slices. Columns of `-o wide` have
 // priority 1.
 namespace berth::kube::memory {
 
