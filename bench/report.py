@@ -82,10 +82,11 @@ def facts(reports):
     machine, commit = one(reports, "machine"), one(reports, "commit")
     if not commit:
         raise ReportError("the commit that was measured is not known")
+    quick = ", ".join(report["name"] for report in reports if report["quick"])
     changed = ", with changes that were not committed" if commit.endswith("+") else ""
     lines = [f"Measured on {min(report['date'] for report in reports)[:10]} at commit `{commit.rstrip('+')[:12]}`{changed}, on {machine['cores']} cores of an "
              f"{machine['cpu']} with {machine['memory_gib']:.0f} GiB, Linux {machine['kernel']}"
-             + (", with `--quick`: short rounds and fewer objects." if one(reports, "quick") else ".")]
+             + (f"; {quick} with `--quick`: short rounds and fewer objects." if quick else ".")]
     loud = [report for report in reports if not report["quiet"]]
     if loud:
         names = ", ".join(f"{report['name']} ({max(report['other_cores'], report['stolen_cores']):.1f} cores)" for report in loud)
