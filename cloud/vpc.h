@@ -110,7 +110,8 @@ class Vpc {
   // All that carry the tag, page by page. One that goes meanwhile may hide another from a page.
   virtual async::Task<Result<std::vector<Eip>>> EipsTagged(std::string key, std::string value) = 0;
   virtual async::Task<Result<void>> ModifyEip(std::string id, EipChange change) = 0;
-  virtual async::Task<Result<void>> ReleaseEip(std::string id) = 0;
+  // `wanted` as AllocateEip has it.
+  virtual async::Task<Result<void>> ReleaseEip(std::string id, std::function<bool()> wanted) = 0;
   virtual async::Task<Result<void>> UnassociateEip(std::string id) = 0;
   virtual async::Task<Result<void>> JoinPackage(std::string id, std::string package,
                                                 std::string client_token) = 0;

@@ -42,7 +42,6 @@ constexpr std::array<const char*, 7> kRefusals = {"COMMODITY.INVALID_COMPONENT",
 constexpr std::array<const char*, 7> kActions = {
     "TagResources",      "UnTagResources",    "ModifyEipAddressAttribute",  "AllocateEipAddress",
     "ReleaseEipAddress", "MoveResourceGroup", "AddCommonBandwidthPackageIp"};
-constexpr std::uint64_t kThrottles = 0;
 constexpr std::uint64_t kStormsOfChaos = 7;
 constexpr std::size_t kQuota = 100'000;
 

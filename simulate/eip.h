@@ -36,6 +36,8 @@ class Eip : public SystemScenario {
   static constexpr const char* kKeyId = "LTAIsimulated";
   // In the message of every refusal that passes.
   static constexpr const char* kPasses = "this will pass";
+  // The kind of a storm of throttles.
+  static constexpr std::uint64_t kThrottles = 0;
 
   static std::string PathOf(std::string_view name) {
     return std::string(kCollection).append("/").append(name);
@@ -63,6 +65,7 @@ class Eip : public SystemScenario {
                               const std::string& identity) override;
   void Act(World& world);
   void DropTags(World& world);
+  void ThinkAgain(World& world);
   bool IsSettled(const Json& object) const;
   void Tampered(const Json& object, const std::string& action);
   void Wipe(World& world);

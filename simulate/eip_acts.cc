@@ -1,8 +1,10 @@
 // Acts of users on EIPs beyond their specs, and of others in the cloud.
+#include <algorithm>
 #include <iterator>
 #include <tuple>
 
 #include "log/format.h"
+#include "reconcile/eip/objects.h"
 #include "simulate/eip.h"
 #include "simulate/objects.h"
 #include "simulate/world.h"
@@ -22,6 +24,7 @@ void Eip::Act(World& world) {
     ++empty_lists_;
     return;
   }
+  if (roll < 89) return ThinkAgain(world);
   Meddle(world);
 }
 
@@ -42,6 +45,30 @@ void Eip::DropTags(World& world) {
   const std::string path = PathOf(NameOf(objects[world.random().Below(objects.size())]));
   world.scheduler().After(world.random().Between(0s, 3s),
                           [&world, path] { world.Merge(path, R"({"spec":{"tags":null}})"); });
+}
+
+// A user deletes some objects, perhaps when releases have to wait for their turn, and then wants to
+// keep the address of the last one.
+void Eip::ThinkAgain(World& world) {
+  Dice& random = world.random();
+  const auto objects = world.List(kCollection);
+  if (objects.empty()) return;
+  if (random.Chance(0.7)) Storm(world, kThrottles, random.Between(5s, 40s));
+  const std::size_t first = random.Below(objects.size());
+  const std::size_t last = std::min(first + random.Below(4), objects.size() - 1);
+  for (std::size_t i = first; i < last; ++i) {
+    world.Ask({.method = kube::Method::kDelete, .path = PathOf(NameOf(objects[i]))});
+  }
+  const std::string path = PathOf(NameOf(objects[last]));
+  const std::string change = random.Chance(0.5)
+                                 ? R"({"spec":{"releaseStrategy":"Never"}})"
+                                 : Format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})",
+                                          eip::kOnStuckAnnotation);
+  world.scheduler().After(random.Between(0s, 30s), [&world, path, change] {
+    world.Ask({.method = kube::Method::kDelete, .path = path});
+    world.scheduler().After(world.random().Between(0s, 5s),
+                            [&world, path, change] { world.Merge(path, change); });
+  });
 }
 
 // A user's change that the controller cannot see: whatever becomes of the address is not its fault.

@@ -112,10 +112,15 @@ void EipWitness::MeetDeleted(const Json& object) {
   const std::string strategy = Text(Part(object, "spec"), "releaseStrategy");
   // Whatever its status says: what was allocated for it was not imported.
   const bool imported = Text(status, "origin") == "Imported" && OwnerOf(id) != uid;
-  if (Text(Part(object["metadata"], "annotations"), eip::kOnStuckAnnotation) == "abandon") {
-    stays_.insert(uid);
-  }
+  const bool abandoned =
+      Text(Part(object["metadata"], "annotations"), eip::kOnStuckAnnotation) == "abandon";
+  if (abandoned) stays_.insert(uid);
   const bool knew = knew_.contains(uid);
+  if (abandoned || (strategy == "Never" && (knew || !id.empty()))) {
+    kept_since_.try_emplace(uid, now_);
+  } else {
+    kept_since_.erase(uid);
+  }
   if (!knew) goes_.insert(uid);
   for (const auto& [address, owner] : owner_) {
     if (owner == uid && IsNamed(address)) stays_.insert(uid);
@@ -194,6 +199,22 @@ std::optional<std::string> EipWitness::CheckBought(const LedgerEntry& entry) con
   return Format("{} was bought for {}, which had been deleted", eip->allocation_id, deleted->first);
 }
 
+bool EipWitness::IsKept(const std::string& id) const {
+  std::set<std::string> uids = {OwnerOf(id)};
+  if (const auto namers = namers_.find(id); namers != namers_.end()) {
+    uids.insert(namers->second.begin(), namers->second.end());
+  }
+  bool kept = false;
+  for (const std::string& uid : uids) {
+    if (!deleted_.contains(uid)) continue;
+    const auto since = kept_since_.find(uid);
+    const bool asks = since != kept_since_.end() && now_ - since->second > grace_;
+    if (!asks || excused_.contains(uid)) return false;
+    kept = true;
+  }
+  return kept;
+}
+
 std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const {
   const auto owner = owner_.find(id);
   const bool own =
@@ -203,6 +224,7 @@ std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const
   if (!own && !forged && !given_.contains(id)) {
     return Format("{} was released, and nobody had asked for it", id);
   }
+  if (!forged && IsKept(id)) return Format("{} was released, and was to be kept", id);
   const auto claims = named_.find(id);
   if (claims == named_.end()) return std::nullopt;
   for (const auto& [uid, claim] : claims->second) {

@@ -58,6 +58,8 @@ class EipWitness {
   std::optional<std::string> Read(const cloud::simulator::LedgerEntry& entry);
   std::optional<std::string> CheckBought(const cloud::simulator::LedgerEntry& entry) const;
   std::optional<std::string> CheckRelease(const std::string& id) const;
+  // Whether it has deleted objects, and each of them has asked to keep it for long enough.
+  bool IsKept(const std::string& id) const;
 
   const cloud::simulator::Cloud& cloud_;
   std::map<const cloud::simulator::VpcProduct*, std::size_t> read_;  // entries of each ledger
@@ -67,6 +69,8 @@ class EipWitness {
   std::set<std::string> knew_;                   // uids that were told of their address
   std::set<std::string> stays_;                  // uids whose address may stay when they go
   std::set<std::string> goes_;                   // uids whose address may go with them
+  // Deleted uids that ask to keep their address now, and since when.
+  std::map<std::string, async::TimePoint> kept_since_;
   std::set<std::string> given_;  // addresses that were not allocated for who gave them
   std::map<std::pair<std::string, std::string>, std::string> first_tag_;  // by address and uid
   std::map<std::string, std::string> tag_;  // address to the uid that its tag names

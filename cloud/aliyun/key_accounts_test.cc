@@ -102,7 +102,7 @@ TEST_F(KeyAccountsTest, AKeyThatStsRefusesIsReadAgain) {
 }
 
 TEST_F(KeyAccountsTest, ACallOfAnAccountIsNotSentWithAnotherAccountsKey) {
-  const Pending<Result<void>> call(vpcs_.In("42").ReleaseEip("eip-1"));
+  const Pending<Result<void>> call(vpcs_.In("42").ReleaseEip("eip-1", {}));
   Answer("43");
   ASSERT_TRUE(call.ended());
   EXPECT_EQ(call.value().error().reason, kNotSent);
@@ -114,7 +114,7 @@ TEST_F(KeyAccountsTest, ARotatedKeyOfTheSameAccountGoesOn) {
   const Located here(vpcs_.Here());
   Answer("42");
   credentials_.now = Credential{"rotated", "secret", ""};
-  const Pending<Result<void>> call(vpcs_.In("42").ReleaseEip("eip-1"));
+  const Pending<Result<void>> call(vpcs_.In("42").ReleaseEip("eip-1", {}));
   Answer("42");
   EXPECT_EQ(transport_.last().header("x-acs-action"), "ReleaseEipAddress");
   transport_.last().Answer(200, R"({"RequestId":"R-2"})");

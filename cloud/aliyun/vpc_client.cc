@@ -110,9 +110,10 @@ async::Task<Result<void>> VpcClient::CheckWanted(std::function<bool()> wanted, C
     if (!good) co_return good;
   }
   if (!wanted || wanted()) co_return Result<void>();
-  co_return std::unexpected(Error{.error_class = ErrorClass::kConflict,
-                                  .reason = std::string(kNotSent),
-                                  .message = "the EIP is no longer wanted"});
+  co_return std::unexpected(
+      Error{.error_class = ErrorClass::kConflict,
+            .reason = std::string(kNotSent),
+            .message = "the object has changed since: it no longer asks for this"});
 }
 
 async::Task<Result<AllocatedEip>> VpcClient::AllocateEip(EipRequest request,
@@ -185,8 +186,8 @@ async::Task<Result<void>> VpcClient::ModifyEip(std::string id, EipChange change)
   return Do("ModifyEipAddressAttribute", std::move(parameters));
 }
 
-async::Task<Result<void>> VpcClient::ReleaseEip(std::string id) {
-  return Do("ReleaseEipAddress", {{"AllocationId", std::move(id)}});
+async::Task<Result<void>> VpcClient::ReleaseEip(std::string id, std::function<bool()> wanted) {
+  return Do("ReleaseEipAddress", {{"AllocationId", std::move(id)}}, std::move(wanted));
 }
 
 async::Task<Result<void>> VpcClient::UnassociateEip(std::string id) {
@@ -231,8 +232,11 @@ async::Task<Result<void>> VpcClient::MoveEip(std::string id, std::string resourc
                                   {"NewResourceGroupId", std::move(resource_group)}});
 }
 
-async::Task<Result<void>> VpcClient::Do(std::string action, Parameters parameters) {
-  const auto answer = co_await api_.Call(std::move(action), std::move(parameters), check_);
+async::Task<Result<void>> VpcClient::Do(std::string action, Parameters parameters,
+                                        std::function<bool()> wanted) {
+  const auto answer = co_await api_.Call(
+      std::move(action), std::move(parameters),
+      [this, &wanted](Credential key) { return CheckWanted(wanted, std::move(key)); });
   if (!answer) co_return std::unexpected(answer.error());
   co_return Result<void>();
 }

@@ -29,7 +29,7 @@ class VpcClient : public Vpc {
   async::Task<Result<std::vector<Eip>>> DescribeEips(std::vector<std::string> ids) override;
   async::Task<Result<std::vector<Eip>>> EipsTagged(std::string key, std::string value) override;
   async::Task<Result<void>> ModifyEip(std::string id, EipChange change) override;
-  async::Task<Result<void>> ReleaseEip(std::string id) override;
+  async::Task<Result<void>> ReleaseEip(std::string id, std::function<bool()> wanted) override;
   async::Task<Result<void>> UnassociateEip(std::string id) override;
   async::Task<Result<void>> JoinPackage(std::string id, std::string package,
                                         std::string client_token) override;
@@ -44,7 +44,8 @@ class VpcClient : public Vpc {
   // All pages of DescribeEipAddresses.
   async::Task<Result<std::vector<Eip>>> Describe(Parameters filter);
   // A call whose answer says nothing more.
-  async::Task<Result<void>> Do(std::string action, Parameters parameters);
+  async::Task<Result<void>> Do(std::string action, Parameters parameters,
+                               std::function<bool()> wanted = {});
   async::Task<Result<void>> CheckWanted(std::function<bool()> wanted, Credential key);
 
   ApiClient& api_;

@@ -136,6 +136,19 @@ TEST_F(VpcClientTest, AnAllocationThatIsNoLongerWantedIsNotSent) {
   EXPECT_EQ(late.value().error().reason, kNotSent);
 }
 
+TEST_F(VpcClientTest, AReleaseThatIsNoLongerWantedIsNotSent) {
+  const Pending<Result<void>> throttled(vpc_.ReleaseEip("eip-1", {}));
+  transport_.last().Answer(400, R"({"Code":"Throttling.User","Message":"Too fast."})");
+  bool wanted = true;
+  const Pending<Result<void>> late(vpc_.ReleaseEip("eip-2", [&wanted] { return wanted; }));
+  ASSERT_FALSE(late.ended()) << "it waits for its turn";
+  wanted = false;
+  executor_.Advance(std::chrono::minutes(1));
+  EXPECT_EQ(transport_.size(), 1u);
+  EXPECT_EQ(late.value().error().error_class, ErrorClass::kConflict);
+  EXPECT_EQ(late.value().error().reason, kNotSent);
+}
+
 TEST_F(VpcClientTest, DescribeAsksForManyAtOnce) {
   const Pending<Result<std::vector<Eip>>> call(vpc_.DescribeEips({"eip-1", "eip-2"}));
   EXPECT_EQ(
@@ -275,7 +288,7 @@ TEST_F(VpcClientTest, ModifySendsWhatChanges) {
 
 TEST_F(VpcClientTest, ReleaseAndUnassociate) {
   const Parameters eip{{"AllocationId", "eip-1"}};
-  EXPECT_EQ(Do("ReleaseEipAddress", vpc_.ReleaseEip("eip-1")), eip);
+  EXPECT_EQ(Do("ReleaseEipAddress", vpc_.ReleaseEip("eip-1", {})), eip);
   EXPECT_EQ(Do("UnassociateEipAddress", vpc_.UnassociateEip("eip-1")), eip);
 }
 
@@ -314,7 +327,7 @@ TEST_F(VpcClientTest, Move) {
 }
 
 TEST_F(VpcClientTest, ErrorsAreTheClouds) {
-  const Pending<Result<void>> call(vpc_.ReleaseEip("eip-1"));
+  const Pending<Result<void>> call(vpc_.ReleaseEip("eip-1", {}));
   transport_.last().Answer(
       404, R"({"Code":"InvalidAllocationId.NotFound","Message":"None.","RequestId":"R-9"})");
   EXPECT_EQ(call.value().error().error_class, ErrorClass::kNotFound);

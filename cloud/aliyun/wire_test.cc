@@ -84,8 +84,8 @@ TEST_P(WireTest, AnAddressLivesItsLife) {
 
   ASSERT_TRUE(Run(vpc_->LeavePackage(id, package, "t-3")));
   EXPECT_EQ(Run(vpc_->LeavePackage(id, package, "t-4")).error().error_class, ErrorClass::kNotFound);
-  ASSERT_TRUE(Run(vpc_->ReleaseEip(id)));
-  EXPECT_EQ(Run(vpc_->ReleaseEip(id)).error().error_class, ErrorClass::kNotFound);
+  ASSERT_TRUE(Run(vpc_->ReleaseEip(id, {})));
+  EXPECT_EQ(Run(vpc_->ReleaseEip(id, {})).error().error_class, ErrorClass::kNotFound);
   EXPECT_TRUE(cloud_.vpc().Eips().empty());
   for (const CallRecord& call : observer_.calls) EXPECT_NE(call.request_id, "") << call.action;
 }

@@ -6,6 +6,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kPrePaid =
     R"("instanceChargeType":"PrePaid","internetChargeType":"PayByBandwidth","bandwidth":"5",)"
@@ -20,6 +21,23 @@ class EipDeletionTest : public EipSystemTest {
       if (called == action) what(fate);
     };
   }
+  // The cloud throttles releases until the next one has to wait for at least 10 s.
+  void SlowReleases() {
+    int throttled = 0;
+    On("ReleaseEipAddress", [&throttled](auto& fate) {
+      ++throttled;
+      fate.refusal = cloud::simulator::Throttled();
+      fate.carried_out = false;
+    });
+    Create("slow", "");
+    executor_.Advance(30s);
+    Delete("slow");
+    for (int i = 0; i < 1200 && throttled < 5; ++i) executor_.Advance(100ms);
+    ASSERT_EQ(throttled, 5);
+    script_.on_call = nullptr;
+  }
+  // All events, as one text.
+  std::string Events() { return Send(kube::Method::kGet, "/apis/events.k8s.io/v1/events").body; }
 };
 
 TEST_F(EipDeletionTest, WithEveryRequestRefusedNothingIsBought) {
@@ -78,6 +96,80 @@ TEST_F(EipDeletionTest, APrePaidAddressThatWasBoughtUnseenIsFound) {
   ASSERT_TRUE(Exists("year"));
   EXPECT_THAT(Ready("year"), HasSubstr(cloud_.vpc().Eips().front().allocation_id + " is PrePaid"));
   EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
+}
+
+// A release waits for its turn, and its object changes meanwhile.
+TEST_F(EipDeletionTest, AnAddressThatIsToBeKeptIsNotReleasedWhenItsTurnComes) {
+  for (const bool by_spec : {true, false}) {
+    Create("web", "");
+    executor_.Advance(30s);
+    const std::string id = Status("web", "allocationID");
+    SlowReleases();
+    Delete("web");
+    executor_.Advance(2s);
+    ASSERT_TRUE(Exists("web"));
+    if (by_spec) {
+      Merge("web", R"({"spec":{"releaseStrategy":"Never"}})");
+    } else {
+      Annotate("web", kOnStuckAnnotation, "abandon");
+    }
+    executor_.Advance(2min);
+    EXPECT_FALSE(Exists("web"));
+    EXPECT_FALSE(Exists("slow"));
+    EXPECT_TRUE(cloud_.vpc().Find(id)) << by_spec;
+    EXPECT_THAT(EventReasons(), Contains("Skipped"));
+  }
+}
+
+TEST_F(EipDeletionTest, AnAddressThatAnotherObjectNamesMeanwhileIsNotReleased) {
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  SlowReleases();
+  Delete("web");
+  executor_.Advance(2s);
+  Create("other", Format(R"("allocationID":"{}")", id));
+  executor_.Advance(2min);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_FALSE(Exists("slow"));
+  EXPECT_TRUE(cloud_.vpc().Find(id));
+}
+
+TEST_F(EipDeletionTest, AnAddressThatWasReleasedIsNotSaidToStay) {
+  for (const bool by_spec : {true, false}) {
+    Create("web", "");
+    executor_.Advance(30s);
+    const std::string id = Status("web", "allocationID");
+    Delete("web");
+    executor_.Advance(1s);
+    ASSERT_EQ(Status("web", "status"), "Releasing");
+    if (by_spec) {
+      Merge("web", R"({"spec":{"releaseStrategy":"Never"}})");
+    } else {
+      Annotate("web", kOnStuckAnnotation, "abandon");
+    }
+    executor_.Advance(1min);
+    EXPECT_FALSE(Exists("web"));
+    cloud_.vpc().Settle(executor_.WallNow());
+    EXPECT_FALSE(cloud_.vpc().Find(id));
+    EXPECT_THAT(Events(), HasSubstr(id + " was released"));
+  }
+  EXPECT_THAT(EventReasons(), Not(Contains("Skipped")));
+}
+
+TEST_F(EipDeletionTest, AnAbandonedObjectWithoutAnAddressNamesNone) {
+  script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action != "DescribeEipAddresses" && action != "AllocateEipAddress") return;
+    fate.refusal = cloud::simulator::Unavailable();
+    fate.carried_out = false;
+  };
+  Create("web", "");
+  executor_.Advance(10s);
+  Annotate("web", kOnStuckAnnotation, "abandon");
+  Delete("web");
+  executor_.Advance(10s);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_THAT(Events(), HasSubstr("an EIP that may have been allocated is left in the cloud, as"));
 }
 
 TEST_F(EipDeletionTest, AReleaseIsAskedForOnce) {

@@ -39,7 +39,7 @@ class Asked : public cloud::Vpc {
     co_return std::vector<cloud::Eip>();
   }
   Done ModifyEip(std::string, cloud::EipChange) override { return Nothing(); }
-  Done ReleaseEip(std::string) override { return Nothing(); }
+  Done ReleaseEip(std::string, std::function<bool()>) override { return Nothing(); }
   Done UnassociateEip(std::string) override { return Nothing(); }
   Done JoinPackage(std::string, std::string, std::string) override { return Nothing(); }
   Done LeavePackage(std::string, std::string, std::string) override { return Nothing(); }

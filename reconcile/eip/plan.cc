@@ -196,12 +196,26 @@ Step DecideUnknownEnd(const Object& object, const Sight& sight) {
                                : "nothing was allocated"};
 }
 
+// The cloud does not take a release back.
+Step KeptTooLate(const Object& object) {
+  return Finish{"Released", Format("{} was released: the cloud had taken the request before the "
+                                   "EIP was to be kept",
+                                   object.allocation_id)};
+}
+
+Step Abandoned(const Object& object, const Sight& sight) {
+  if (sight.released) return KeptTooLate(object);
+  const std::string& id = object.ClaimedId();
+  const bool doubtful = object.attempt && !sight.fresh_attempt && !sight.refused;
+  const std::string what = !id.empty() ? id + " is left in the cloud"
+                           : doubtful  ? "an EIP that may have been allocated is left in the cloud"
+                                       : "no EIP is known, and none is searched for";
+  return Finish{"Skipped", Format("{}, as {} asks", what, kOnStuckAnnotation)};
+}
+
 Step DecideEnd(const Object& object, const Sight& sight) {
   if (!object.id.finalizer) return Nothing{};
-  if (object.on_stuck == "abandon") {
-    return Finish{"Skipped", Format("{} is left in the cloud, as {} asks", object.ClaimedId(),
-                                    kOnStuckAnnotation)};
-  }
+  if (object.on_stuck == "abandon") return Abandoned(object, sight);
   const std::string& id = object.allocation_id;
   if (id.empty()) return DecideUnknownEnd(object, sight);
   // The status may be a copy of another object's: the address with this one's tag goes with it.
@@ -212,7 +226,9 @@ Step DecideEnd(const Object& object, const Sight& sight) {
     if (sight.here.account.empty()) return Locate{};
     return Find{};
   }
-  if (!sight.unclaimed && !object.Releases()) return Kept(object);
+  const bool keeps = !sight.unclaimed && !object.Releases();
+  if (sight.released && (keeps || !sight.wanted_by.empty())) return KeptTooLate(object);
+  if (keeps) return Kept(object);
   if (!sight.wanted_by.empty()) {
     return Finish{"Skipped",
                   Format("{} stays in the cloud: the EIP {} names it too", id, sight.wanted_by)};

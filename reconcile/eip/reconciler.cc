@@ -55,12 +55,7 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   const auto now = parts_.executor.Now();
   if (now < memory.held_until) co_return runtime::Requeue{memory.held_until - now};
   Pass pass{.object = *object, .memory = memory};
-  if (pass.object.id.deleting != 0 && pass.object.allocation_id.empty()) {
-    pass.object.allocation_id = memory.unclaimed;
-    pass.sight.unclaimed = !memory.unclaimed.empty();
-    if (pass.sight.unclaimed) pass.object.origin = Origin::kCreated;
-    if (pass.sight.unclaimed) pass.object.place = memory.unclaimed_in;
-  }
+  Claim(&pass);
   for (int i = 0; i < kMostSteps; ++i) {
     Perceive(&pass);
     Step step = Decide(pass.object, pass.sight);
@@ -89,6 +84,16 @@ bool Reconciler::MayTake(const std::string& key, const Object& object, const Ste
 void Reconciler::Leave(const std::string& key) {
   allocating_.Leave(key);
   releasing_.Leave(key);
+}
+
+void Reconciler::Claim(Pass* pass) {
+  const Memory& memory = pass->memory;
+  Object& object = pass->object;
+  if (object.id.deleting == 0 || !object.allocation_id.empty() || memory.unclaimed.empty()) return;
+  object.allocation_id = memory.unclaimed;
+  object.origin = Origin::kCreated;
+  object.place = memory.unclaimed_in;
+  pass->sight.unclaimed = true;
 }
 
 void Reconciler::Perceive(Pass* pass) const {

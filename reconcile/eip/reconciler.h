@@ -131,6 +131,7 @@ class Reconciler {
   async::Task<Next> Modify(Pass* pass, cloud::EipChange change);
   // `done` is what will have been done, as in "moved to resource group rg-1".
   async::Task<Next> Change(Pass* pass, async::Task<Result<void>> change, std::string done);
+  bool IsStillToRelease(const Pass& pass);
   async::Task<Next> Release(Pass* pass);
   async::Task<Next> Finish(Pass* pass, step::Finish how);
   async::Task<Next> Wait(Pass* pass, step::Wait wait);
@@ -159,6 +160,8 @@ class Reconciler {
   void RecordFailure(Pass* pass, const Error& error, const std::string& sentence);
   // Later and later, so that all who wait together stay below what the cloud takes.
   static runtime::Requeue Poll(Pass* pass);
+  // A deleted object has the address that its attempt came to, of which its status does not say.
+  static void Claim(Pass* pass);
   void Perceive(Pass* pass) const;
   std::string TakenBy(const Object& object) const;
   std::string WantedBy(const Object& object) const;

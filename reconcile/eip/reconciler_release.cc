@@ -6,10 +6,22 @@
 
 namespace berth::eip {
 
+// Whether the object, as it is now, still asks for the release: its call may have waited a minute.
+bool Reconciler::IsStillToRelease(const Pass& pass) {
+  const Object* now = parts_.latest.Get(pass.object.id.Key());
+  if (!now || now->id.uid != pass.object.id.uid) return false;
+  Pass again = pass;
+  again.object = *now;
+  Claim(&again);
+  Perceive(&again);
+  return std::holds_alternative<step::Release>(Decide(again.object, again.sight));
+}
+
 async::Task<Reconciler::Next> Reconciler::Release(Pass* pass) {
   pass->doing = "Release";
   const std::string id = pass->object.allocation_id;
-  auto released = co_await VpcOf(*pass).ReleaseEip(id);
+  auto released =
+      co_await VpcOf(*pass).ReleaseEip(id, [this, pass] { return IsStillToRelease(*pass); });
   if (!released && released.error().error_class == ErrorClass::kNotFound) {
     co_return co_await Finish(pass, {"AlreadyReleased", id + " was released before"});
   }
