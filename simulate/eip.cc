@@ -26,11 +26,17 @@ constexpr const char* kSecret = "simulated";
 constexpr const char* kOtherKeyId = "LTAIother";
 constexpr const char* kOtherAccount = "6543210987654321";
 constexpr const char* kOtherRegion = "cn-beijing";
-constexpr std::array<const char*, 6> kPassingCodes = {
-    "InvalidTimeStamp.Expired", "IncompleteSignature",      "ReserveIpFail",
-    "OrderError.EIP",           "InvalidRegionId.NotFound", "Unheard.Of"};
-// Codes that the table does not have: a fault that goes on for long alternates between them.
-constexpr std::array<const char*, 2> kUnknownCodes = {"Strange.News", "Unheard.Of"};
+constexpr std::array<const char*, 7> kPassingCodes = {"InvalidTimeStamp.Expired",
+                                                      "IncompleteSignature",
+                                                      "ReserveIpFail",
+                                                      "OrderError.EIP",
+                                                      "InvalidRegionId.NotFound",
+                                                      "Unheard.Of",
+                                                      "InvalidOperation.InvalidEniState"};
+// Codes that the table does not have, or calls a conflict: a fault that goes on for long alternates
+// between them.
+constexpr std::array<const char*, 3> kUnknownCodes = {"Strange.News", "Unheard.Of",
+                                                      "InvalidOperation.InvalidEniState"};
 // Codes of every kind that a repetition may be refused with.
 constexpr std::array<const char*, 7> kRefusals = {"COMMODITY.INVALID_COMPONENT",
                                                   "InvalidParameter",

@@ -51,10 +51,39 @@ TEST_P(EipPassingFault, AnObjectIsReadyHalfAMinuteAfterItsEnd) {
   EXPECT_EQ(cloud_.vpc().Eips().size(), 3u);
 }
 
+// Whatever class the cloud's code has.
+TEST_F(EipSystemTest, AChangeOrADeletionThatTheCloudRefusesSaysSo) {
+  for (const char* code : {"InvalidOperation.InvalidEniState", "InvalidEcsId.NotFound"}) {
+    Create("web", R"("bandwidth":"5")");
+    executor_.Advance(30s);
+    script_.on_call = [code](const std::string& action, cloud::simulator::Fate& fate) {
+      if (action == "DescribeEipAddresses") return;
+      fate.refusal = {400, code, "Not now."};
+      fate.carried_out = false;
+    };
+    Merge("web", R"({"spec":{"bandwidth":"7"}})");
+    executor_.Advance(1min);
+    EXPECT_THAT(Ready("web"),
+                HasSubstr(Format("False SyncFailed ModifyEipAddressAttribute: {}", code)));
+    EXPECT_THAT(EventReasons(), testing::Contains("ReconcileFailed"));
+    cloud_.vpc().Edit(Status("web", "allocationID")).status = "InUse";
+    Annotate("web", kOnStuckAnnotation, "unassociate");
+    Delete("web");
+    executor_.Advance(1min);
+    EXPECT_THAT(Ready("web"), HasSubstr(Format("False Deleting UnassociateEipAddress: {}", code)));
+    EXPECT_THAT(EventReasons(), testing::Contains("ReleaseFailed"));
+    script_.on_call = nullptr;
+    executor_.Advance(2min);
+    EXPECT_FALSE(Exists("web"));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(OfTheCloud, EipPassingFault,
                          testing::Values("TLS", "InvalidTimeStamp.Expired", "IncompleteSignature",
                                          "ReserveIpFail", "OrderError.EIP",
                                          "InvalidRegionId.NotFound", "Unheard.Of",
+                                         "InvalidOperation.InvalidEniState",
+                                         "InvalidResourceId.NotFound",
                                          "InvalidAccessKeyId.NotFound"));
 
 // Retries of all keys together are 10 a second: 500 objects would need most of a minute to try.

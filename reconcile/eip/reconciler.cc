@@ -47,6 +47,7 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   if (memory.basis != BasisOf(*object)) {
     memory.basis = BasisOf(*object);
     memory.polls = 0;
+    memory.late = 0;
     memory.held_until = {};
     memory.told_failure.reset();
     memory.failure.clear();

@@ -66,8 +66,9 @@ class Reconciler {
   // Knowledge of an object beside its status, for as long as this leader leads.
   struct Memory {
     std::string uid;
-    std::string basis;              // what the following five are of: a change of it ends them
+    std::string basis;              // what the following six are of: a change of it ends them
     int polls = 0;                  // in a row
+    int late = 0;                   // changes that came too late by the cloud's word, in a row
     async::TimePoint held_until{};  // after a refusal that neither time nor we can change
     std::optional<async::TimePoint> told_failure;
     std::string failure;  // the message that tells of it; empty once something has succeeded
@@ -129,6 +130,9 @@ class Reconciler {
   async::Task<Next> WriteSpec(Pass* pass);
   async::Task<Next> Tag(Pass* pass, cloud::Tags tags);
   async::Task<Next> Modify(Pass* pass, cloud::EipChange change);
+  // Whether a change was refused because it is so already, or the address is gone: the next look
+  // will show it. Not again and again: an address that is still there lacks something else.
+  static bool IsLate(Pass* pass, const Error& error);
   // `done` is what will have been done, as in "moved to resource group rg-1".
   async::Task<Next> Change(Pass* pass, async::Task<Result<void>> change, std::string done);
   bool IsStillToRelease(const Pass& pass);

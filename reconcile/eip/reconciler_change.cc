@@ -17,7 +17,16 @@ std::string ChangeReason(const Object& object) {
   return object.ToldReadyNow() ? "Drifted" : "Updating";
 }
 
+// So often a change may come too late.
+constexpr int kMostLate = 3;
+
 }  // namespace
+
+bool Reconciler::IsLate(Pass* pass, const Error& error) {
+  const bool late = error.error_class == ErrorClass::kNotFound ||
+                    error.reason == "IpInstanceId.AlreadyInBandwidthPackage";
+  return late && ++pass->memory.late <= kMostLate;
+}
 
 async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
   pass->doing = "Update";
@@ -41,7 +50,7 @@ async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
   auto written = co_await TellTry(pass, std::move(report), std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
   auto done = co_await VpcOf(*pass).TagEips({pass->object.allocation_id}, std::move(tags));
-  if (!done && done.error().error_class != ErrorClass::kNotFound) {
+  if (!done && !IsLate(pass, done.error())) {
     co_return std::unexpected(std::move(done.error()));
   }
   pass->sight = {};
@@ -63,10 +72,7 @@ async::Task<Reconciler::Next> Reconciler::Change(Pass* pass, async::Task<Result<
   const bool deleting = pass->object.id.deleting != 0;
   pass->doing = deleting ? "Release" : "Update";
   auto changed = co_await std::move(change);
-  // The next look will show what is said to be so already, or to be gone.
-  const bool late =
-      !changed && (changed.error().error_class == ErrorClass::kNotFound ||
-                   changed.error().reason == "IpInstanceId.AlreadyInBandwidthPackage");
+  const bool late = !changed && IsLate(pass, changed.error());
   if (!changed && !late) co_return std::unexpected(std::move(changed.error()));
   Reached();
   const std::string reason = ChangeReason(pass->object);
@@ -76,6 +82,7 @@ async::Task<Reconciler::Next> Reconciler::Change(Pass* pass, async::Task<Result<
                                       .message = done + "; the cloud is at work"});
   if (!written) co_return std::unexpected(std::move(written.error()));
   if (!late) {
+    pass->memory.late = 0;
     log::Info("eip changed", {{"eip", pass->object.id.Key()}, {"what", done}});
     Record(*pass, kube::EventType::kNormal, "Updated", deleting ? "Release" : "Update",
            reason == "Drifted" ? done + ": it was changed in the cloud" : done);

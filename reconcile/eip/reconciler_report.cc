@@ -75,6 +75,7 @@ async::Task<Reconciler::Next> Reconciler::Wait(Pass* pass, step::Wait wait) {
 async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass, std::string unlike) {
   if (pass->object.id.deleting != 0) co_return runtime::Requeue{};
   pass->memory.polls = 0;
+  pass->memory.late = 0;
   pass->memory.failure_events.clear();
   Json facts = Json::Object();
   facts["tags"] = pass->object.spec.tags.empty() ? Json::null() : TextsOf(pass->object.spec.tags);
@@ -120,8 +121,15 @@ std::string Reconciler::ReasonFor(const Object& object, const Error& error) {
 
 async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
   // A status that the API server refuses cannot be written there, and is no fault of the cloud's.
-  const bool conflict = error.error_class == ErrorClass::kConflict || runtime::IsGone(error);
-  if (pass->unwritten || conflict) co_return std::unexpected(std::move(error));
+  // The object has changed since a call that was not sent, and is looked at anew.
+  const bool conflict = error.error_class == ErrorClass::kConflict;
+  if (pass->unwritten || (conflict && error.reason == cloud::kNotSent)) {
+    co_return std::unexpected(std::move(error));
+  }
+  // A conflict in the cloud, or something that is missing there, is a failure like others.
+  if (conflict || error.error_class == ErrorClass::kNotFound) {
+    error.error_class = ErrorClass::kRetry;
+  }
   // There was no turn for the call: nothing has happened that anybody could be told of.
   if (error.reason == cloud::kNotSent && error.error_class == ErrorClass::kThrottled) {
     co_return runtime::Requeue{error.retry_after};
