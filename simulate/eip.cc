@@ -48,7 +48,8 @@ constexpr std::array<const char*, 7> kRefusals = {"COMMODITY.INVALID_COMPONENT",
 constexpr std::array<const char*, 7> kActions = {
     "TagResources",      "UnTagResources",    "ModifyEipAddressAttribute",  "AllocateEipAddress",
     "ReleaseEipAddress", "MoveResourceGroup", "AddCommonBandwidthPackageIp"};
-constexpr std::uint64_t kStormsOfChaos = 7;
+constexpr std::uint64_t kRefusedReads = 7;
+constexpr std::uint64_t kStormsOfChaos = 8;
 constexpr std::size_t kQuota = 100'000;
 
 simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
@@ -88,6 +89,9 @@ class Eip::Trouble : public simulator::Fates {
       fate.carried_out = false;
     } else if (!owner_.passing_.empty()) {
       fate.refusal = {400, owner_.passing_.back(), kPasses};
+      fate.carried_out = false;
+    } else if (owner_.blind_ > 0 && Calls(request, "DescribeEipAddresses")) {
+      fate.refusal = {400, "InvalidParameter", kPasses};
       fate.carried_out = false;
     } else if (owner_.forbidden_ > 0) {
       fate.refusal = {403, "Forbidden.RAM", "User not authorized to operate on the resource."};
@@ -300,9 +304,11 @@ void Eip::Storm(World& world, std::uint64_t kind, async::Duration length) {
   if (kind == 4) ++forbidden_;
   if (kind == 5) ++untrusted_;
   if (kind == 6) passing_.emplace_back(kPassingCodes[random.Below(kPassingCodes.size())]);
+  if (kind == kRefusedReads) ++blind_;
   if (kind == kStormsOfChaos) stubborn_action_ = kActions[random.Below(kActions.size())];
   world.scheduler().After(length, [this, kind] {
     if (kind == kStormsOfChaos) stubborn_action_.clear();
+    if (kind == kRefusedReads) --blind_;
     if (kind == 6) passing_.pop_back();
     if (kind == 5) --untrusted_;
     if (kind == 4) --forbidden_;

@@ -112,6 +112,7 @@ class Eip : public SystemScenario {
   async::Duration grace_{};           // see EipWitness::See
   int storms_ = 0;                    // of throttles, under way
   int forbidden_ = 0;                 // times without permission, under way
+  int blind_ = 0;                     // times in which every list is refused, under way
   int untrusted_ = 0;                 // times in which TLS fails, under way
   std::vector<std::string> passing_;  // codes that every call is refused with, under way
   std::string stubborn_action_;       // every call of it is refused; empty for none

@@ -51,6 +51,34 @@ TEST_P(EipPassingFault, AnObjectIsReadyHalfAMinuteAfterItsEnd) {
   EXPECT_EQ(cloud_.vpc().Eips().size(), 3u);
 }
 
+// One answer is for up to 50 objects.
+TEST_F(EipSystemTest, ARefusedReadIsNoFaultOfTheSpec) {
+  for (int i = 0; i < 30; ++i) Create(Format("e{}", i), "");
+  executor_.Advance(1min);
+  const std::string version = Version("e7");
+  int refusals = 1;
+  script_.on_call = [&](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action != "DescribeEipAddresses" || refusals-- <= 0) return;
+    fate.refusal = {400, "InvalidParameter", "Not like this."};
+    fate.carried_out = false;
+  };
+  executor_.Advance(6min);
+  ASSERT_LE(refusals, 0) << "a resync";
+  EXPECT_EQ(Version("e7"), version) << Ready("e7");
+  EXPECT_THAT(Told(), Not(HasSubstr("Not like this")));
+  // It goes on, and a deletion tells of it.
+  refusals = 1'000'000;
+  Delete("e7");
+  executor_.Advance(6min);
+  EXPECT_THAT(Ready("e7"), HasSubstr("False Deleting DescribeEipAddresses: InvalidParameter"));
+  EXPECT_THAT(Ready("e8"), HasSubstr("True SyncFailed DescribeEipAddresses: InvalidParameter"));
+  EXPECT_THAT(Told(), Not(HasSubstr("change spec")));
+  refusals = 0;
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("e7"));
+  for (int i = 8; i < 30; ++i) EXPECT_THAT(Ready(Format("e{}", i)), StartsWith("True Created"));
+}
+
 // Whatever class the cloud's code has.
 TEST_F(EipSystemTest, AChangeOrADeletionThatTheCloudRefusesSaysSo) {
   for (const char* code : {"InvalidOperation.InvalidEniState", "InvalidEcsId.NotFound"}) {
@@ -83,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(OfTheCloud, EipPassingFault,
                                          "ReserveIpFail", "OrderError.EIP",
                                          "InvalidRegionId.NotFound", "Unheard.Of",
                                          "InvalidOperation.InvalidEniState",
-                                         "InvalidResourceId.NotFound",
+                                         "InvalidResourceId.NotFound", "InvalidParameter",
                                          "InvalidAccessKeyId.NotFound"));
 
 // Retries of all keys together are 10 a second: 500 objects would need most of a minute to try.

@@ -190,9 +190,17 @@ async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
   return Wait(pass, std::move(std::get<step::Wait>(step)));
 }
 
+// A question asks for nothing of the spec, and one answer is for many objects: a refusal of it is
+// never a refusal of the spec, and passes. A missing permission is told as ever.
+std::unexpected<Error> Reconciler::Unread(Pass* pass, Error error) {
+  pass->unread = true;
+  if (BlamesSpec(error)) error.error_class = ErrorClass::kRetry;
+  return std::unexpected(std::move(error));
+}
+
 async::Task<Reconciler::Next> Reconciler::Locate(Pass* pass) {
   auto here = co_await parts_.vpcs.Here();
-  if (!here) co_return std::unexpected(std::move(here.error()));
+  if (!here) co_return Unread(pass, std::move(here.error()));
   pass->here = std::move(*here);
   co_return std::nullopt;
 }
@@ -209,7 +217,7 @@ async::Task<Reconciler::Next> Reconciler::NotePlace(Pass* pass) {
 async::Task<Reconciler::Next> Reconciler::Look(Pass* pass) {
   pass->doing = "Sync";
   auto seen = co_await LookoutOf(*pass).See(pass->object.ClaimedId());
-  if (!seen) co_return std::unexpected(std::move(seen.error()));
+  if (!seen) co_return Unread(pass, std::move(seen.error()));
   Reached();
   auto& since = pass->memory.missing_since;
   if (*seen) {

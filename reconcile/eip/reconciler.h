@@ -107,6 +107,7 @@ class Reconciler {
     cloud::Place here = {};      // without an account: not known yet
     std::string doing = "Sync";  // what was tried last
     bool tagged = false;
+    bool unread = false;     // the cloud did not answer a question
     bool unwritten = false;  // the API server did not take what was to be written
   };
   // None: to be decided anew.
@@ -144,6 +145,8 @@ class Reconciler {
 
   cloud::Vpc& VpcOf(const Pass& pass) { return parts_.vpcs.In(pass.here.account); }
   Lookout& LookoutOf(const Pass& pass);
+  // A call that only asks the cloud has failed.
+  static std::unexpected<Error> Unread(Pass* pass, Error error);
   // A call has succeeded: whoever could not reach the cloud tries again.
   void Reached();
 

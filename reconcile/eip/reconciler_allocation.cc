@@ -52,7 +52,7 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
 async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   pass->doing = "Create";
   auto found = co_await VpcOf(*pass).EipsTagged(std::string(kOwnerTag), pass->object.id.uid);
-  if (!found) co_return std::unexpected(std::move(found.error()));
+  if (!found) co_return Unread(pass, std::move(found.error()));
   Reached();
   std::erase_if(*found, [](const cloud::Eip& eip) { return eip.status == "Releasing"; });
   if (std::ranges::contains(*found, pass->object.allocation_id, &cloud::Eip::allocation_id)) {

@@ -140,7 +140,8 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
   if (const auto& eip = pass->sight.eip; eip && !LockOf(*eip).empty()) {
     error.message += "; " + LockOf(*eip);
   }
-  if (IsOfReach(error)) cut_off_.insert(pass->object.id.Key());
+  const bool throttled = error.error_class == ErrorClass::kThrottled;
+  if (IsOfReach(error) || (pass->unread && !throttled)) cut_off_.insert(pass->object.id.Key());
   if (IsToBeTold(*pass, error)) {
     memory.told_failure = now;
     const std::string sentence = Unchanged(pass->object, Sentence(error));
