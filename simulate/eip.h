@@ -66,6 +66,7 @@ class Eip : public SystemScenario {
   void Act(World& world);
   void DropTags(World& world);
   void ThinkAgain(World& world);
+  void RenameTag(World& world);
   bool IsSettled(const Json& object) const;
   void Tampered(const Json& object, const std::string& action);
   void Wipe(World& world);

@@ -25,6 +25,7 @@ void Eip::Act(World& world) {
     return;
   }
   if (roll < 89) return ThinkAgain(world);
+  if (roll < 91) return RenameTag(world);
   Meddle(world);
 }
 
@@ -45,6 +46,22 @@ void Eip::DropTags(World& world) {
   const std::string path = PathOf(NameOf(objects[world.random().Below(objects.size())]));
   world.scheduler().After(world.random().Between(0s, 3s),
                           [&world, path] { world.Merge(path, R"({"spec":{"tags":null}})"); });
+}
+
+// A user sets as many tags as leave room for the owner's, and renames one of them later.
+void Eip::RenameTag(World& world) {
+  const auto objects = world.List(kCollection);
+  if (objects.empty()) return;
+  const Json& object = objects[world.random().Below(objects.size())];
+  if (!IsSettled(object)) return;
+  const std::string path = PathOf(NameOf(object));
+  Json tags;
+  for (int i = 0; i < 19; ++i) tags[Format("k{}", i)] = "x";
+  world.Merge(path, R"({"spec":{"tags":null}})");
+  world.Merge(path, Format(R"({{"spec":{{"tags":{}}}}})", tags.to_string()));
+  world.scheduler().After(world.random().Between(0s, 30s), [&world, path] {
+    world.Merge(path, R"({"spec":{"tags":{"k0":null,"k19":"x"}}})");
+  });
 }
 
 // A user deletes some objects, perhaps when releases have to wait for their turn, and then wants to

@@ -321,7 +321,7 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
   // The tags to be removed are known only to an object that has always had the address.
   const bool always = witness_.OwnerOf(eip.allocation_id) == UidOf(object) &&
                       !witness_.WasNamedByOthers(eip.allocation_id, UidOf(object));
-  for (const char* key : {"team", "stage"}) {
+  for (const char* key : {"team", "stage", "k0", "k19"}) {
     if (always && !wiped_.contains(UidOf(object)) && eip.tags.contains(key) &&
         !tags.contains(key)) {
       return Format("{} still has the tag {}", name, key);

@@ -51,8 +51,11 @@ bool IsUsual(const std::string& id, std::string_view prefix) {
 }
 
 bool HasUsualTags(const Json& spec) {
+  // More would leave no room for the owner's.
+  if (spec.get_value_or<Json>("tags", Json::Object()).size() >= eip::kMostTags) return false;
   return std::ranges::all_of(spec["tags"].object_range(), [](const auto& tag) {
-    return tag.key() == "team" || tag.key() == "stage" || tag.key() == eip::kOwnerTag;
+    return tag.key() == "team" || tag.key() == "stage" || tag.key() == eip::kOwnerTag ||
+           tag.key().starts_with('k');
   });
 }
 

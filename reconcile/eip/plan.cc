@@ -308,25 +308,38 @@ std::string Unlike(const Spec& spec, const cloud::Eip& eip) {
   return "";
 }
 
-// Repairs what differs in the cloud from the spec.
-Step DecideRepair(const Object& object, const cloud::Eip& eip) {
-  const Spec& spec = object.spec;
-  cloud::Tags tags;
-  for (const auto& [key, value] : WantedTags(object)) {
-    const auto found = eip.tags.find(key);
-    if (found == eip.tags.end() || found->second != value) tags.emplace(key, value);
-  }
-  if (!tags.empty()) return Tag{std::move(tags)};
+// Tags that Berth has set and spec does not have any more.
+std::vector<std::string> StaleTags(const Object& object, const cloud::Eip& eip) {
   std::vector<std::string> stale;
   for (const auto& [key, value] : object.applied_tags) {
     const auto found = eip.tags.find(key);
-    if (key == kOwnerTag || spec.tags.contains(key) || found == eip.tags.end()) continue;
+    if (key == kOwnerTag || object.spec.tags.contains(key) || found == eip.tags.end()) continue;
     // A tag that others have given another value is theirs. Until the object is Ready, the other
     // value may be Berth's own: that of before a change that was begun and not carried out.
     if (found->second == value || !object.told_ready) stale.push_back(key);
   }
-  if (!stale.empty()) return Untag{std::move(stale)};
+  return stale;
+}
 
+std::optional<Step> DecideTags(const Object& object, const cloud::Eip& eip) {
+  cloud::Tags tags;
+  std::size_t sum = eip.tags.size();
+  for (const auto& [key, value] : WantedTags(object)) {
+    const auto found = eip.tags.find(key);
+    if (found == eip.tags.end()) ++sum;
+    if (found == eip.tags.end() || found->second != value) tags.emplace(key, value);
+  }
+  std::vector<std::string> stale = StaleTags(object, eip);
+  // Stale tags go last, unless the new ones need their room.
+  if (!stale.empty() && (tags.empty() || sum > kMostTags)) return Untag{std::move(stale)};
+  if (!tags.empty()) return Tag{std::move(tags)};
+  return std::nullopt;
+}
+
+// Repairs what differs in the cloud from the spec.
+Step DecideRepair(const Object& object, const cloud::Eip& eip) {
+  const Spec& spec = object.spec;
+  if (auto step = DecideTags(object, eip)) return *std::move(step);
   cloud::EipChange change;
   if (!spec.name.empty() && spec.name != eip.name) change.name = spec.name;
   if (!spec.description.empty() && spec.description != eip.description) {

@@ -368,6 +368,20 @@ TEST_F(EipSystemTest, AnAddressThatNobodyKnewGoesWithItsObject) {
   EXPECT_TRUE(cloud_.vpc().Eips().empty());
 }
 
+TEST_F(EipSystemTest, ATagIsRenamedWhereThereIsNoRoomForBoth) {
+  std::string tags;
+  for (int i = 0; i < 19; ++i) tags += Format(R"({}"tag{}":"x")", i == 0 ? "" : ",", i);
+  Create("web", R"("tags":{)" + tags + "}");
+  executor_.Advance(30s);
+  ASSERT_EQ(Address("web")->tags.size(), kMostTags);
+  Merge("web", R"({"spec":{"tags":{"tag3":null,"another":"x"}}})");
+  executor_.Advance(1min);
+  EXPECT_THAT(Ready("web"), HasSubstr("True"));
+  EXPECT_TRUE(Address("web")->tags.contains("another"));
+  EXPECT_FALSE(Address("web")->tags.contains("tag3"));
+  EXPECT_EQ(Address("web")->tags.at(std::string(kOwnerTag)), Uid("web"));
+}
+
 class LateEipSystemTest : public EipSystemTest {
  protected:
   LateEipSystemTest() : EipSystemTest(15min) {}
