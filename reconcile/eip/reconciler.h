@@ -109,6 +109,8 @@ class Reconciler {
     bool tagged = false;
     bool unread = false;     // the cloud did not answer a question
     bool unwritten = false;  // the API server did not take what was to be written
+    // The field of metadata or spec that was written last; empty when the status was.
+    std::string field = {};
   };
   // None: to be decided anew.
   using Next = Result<std::optional<runtime::Requeue>>;
@@ -142,6 +144,8 @@ class Reconciler {
   async::Task<Next> Wait(Pass* pass, step::Wait wait);
   async::Task<Next> Rest(Pass* pass, std::string unlike);
   async::Task<Outcome> Fail(Pass* pass, Error error);
+  // The API server refuses a write of metadata or spec, as a webhook or a policy may.
+  async::Task<void> TellRefusedWrite(Pass* pass, const Error& error);
 
   cloud::Vpc& VpcOf(const Pass& pass) { return parts_.vpcs.In(pass.here.account); }
   Lookout& LookoutOf(const Pass& pass);

@@ -43,7 +43,8 @@ async::Task<Reconciler::Next> Reconciler::Finish(Pass* pass, step::Finish how) {
   pass->doing = "Release";
   // Without another finalizer the object is gone with the next write, and its status with it.
   if (!pass->object.id.other_finalizers.empty()) {
-    auto told = co_await Tell(pass, {.synced = true, .reason = "Deleted", .message = how.message});
+    auto told = co_await TellTry(
+        pass, {.synced = true, .reason = "Deleted", .message = how.message}, Json::Object());
     if (!told) co_return std::unexpected(std::move(told.error()));
   }
   Json patch = Json::Object();

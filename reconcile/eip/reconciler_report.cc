@@ -1,6 +1,7 @@
 // Reports of an object: its status, its events, and its failures.
 #include <utility>
 
+#include "log/format.h"
 #include "log/log.h"
 #include "reconcile/eip/reconciler.h"
 #include "reconcile/eip/refusal.h"
@@ -123,6 +124,10 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
   // A status that the API server refuses cannot be written there, and is no fault of the cloud's.
   // The object has changed since a call that was not sent, and is looked at anew.
   const bool conflict = error.error_class == ErrorClass::kConflict;
+  if (pass->unwritten && error.error_class == ErrorClass::kTerminal && !pass->field.empty()) {
+    co_await TellRefusedWrite(pass, error);
+    co_return std::unexpected(std::move(error));
+  }
   if (pass->unwritten || (conflict && error.reason == cloud::kNotSent)) {
     co_return std::unexpected(std::move(error));
   }
@@ -167,6 +172,20 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
   co_return std::unexpected(std::move(error));
 }
 
+async::Task<void> Reconciler::TellRefusedWrite(Pass* pass, const Error& error) {
+  const bool deleting = pass->object.id.deleting != 0;
+  const std::string sentence = Format(
+      "the API server refused Berth's write of {}: {}; let the webhook, the policy or the role "
+      "that "
+      "refuses it allow it to Berth's service account",
+      pass->field, error.message);
+  RecordFailure(pass, error, sentence);
+  static_cast<void>(co_await Tell(pass, {.ready = pass->object.ToldReadyNow() && !deleting,
+                                         .reason = deleting ? "Deleting" : "SyncFailed",
+                                         .message = sentence}));
+  pass->memory.failure = pass->object.told_message;
+}
+
 void Reconciler::RecordFailure(Pass* pass, const Error& error, const std::string& sentence) {
   auto& events = pass->memory.failure_events;
   if (events.size() >= kMostFailureEvents) return;
@@ -206,13 +225,16 @@ async::Task<Result<bool>> Reconciler::Tell(Pass* pass, Report report, Json facts
 
 async::Task<Result<void>> Reconciler::Patch(Pass* pass, Json patch, std::string subresource) {
   pass->unwritten = true;
+  pass->field.clear();
   Json whole = runtime::PatchOf(pass->object.id);
   for (auto& member : patch.object_range()) {
     if (member.key() == "metadata") {
       for (auto& field : member.value().object_range()) {
+        pass->field = "metadata." + std::string(field.key());
         whole["metadata"][field.key()] = std::move(field.value());
       }
     } else {
+      if (member.key() == "spec") pass->field = "spec.allocationID";
       whole[member.key()] = std::move(member.value());
     }
   }
@@ -229,6 +251,7 @@ async::Task<Result<void>> Reconciler::Patch(Pass* pass, Json patch, std::string 
   if (!object) co_return std::unexpected(std::move(object.error()));
   pass->object = *object;
   pass->unwritten = false;
+  if (!pass->field.empty()) pass->memory.failure.clear();
   // An object that has lost its last finalizer is gone.
   if (object->id.deleting == 0 || object->id.finalizer) parts_.latest.Note(std::move(*object));
   co_return Result<void>();

@@ -55,6 +55,13 @@ class Unreliable : public kube::Transport {
           done(std::unexpected(kube::Error{ErrorClass::kAmbiguous, {}, "no answer in time"}));
         });
       }
+      if (denies && denies(request)) {
+        return executor_.RunAfter(1ms, [done] {
+          done(std::unexpected(kube::Error{ErrorClass::kTerminal, "Forbidden",
+                                           "admission webhook \"guard\" denied the request: no",
+                                           403}));
+        });
+      }
       if (refuses && refuses(request)) {
         return executor_.RunAfter(1ms, [done] {
           done(std::unexpected(kube::Error{ErrorClass::kRetry, {}, "etcd is unwell", 500}));
@@ -68,6 +75,7 @@ class Unreliable : public kube::Transport {
   }
 
   std::function<bool(const kube::Request&)> refuses;
+  std::function<bool(const kube::Request&)> denies;  // as a webhook of others
   // How much later it is carried out, with nobody waiting any more.
   std::function<async::Duration(const kube::Request&)> delays;
   int patches = 0;

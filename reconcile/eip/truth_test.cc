@@ -222,6 +222,43 @@ TEST_F(EipTruthTest, AFailureIsTraceableAndNotWrittenAgainAndAgain) {
 }
 
 // The cloud answers calls of an action with one of these codes each time, for ever.
+// A webhook of others refuses Berth's writes of metadata and spec.
+TEST_F(EipTruthTest, AWriteThatTheApiServerRefusesIsTold) {
+  const auto deny = [this](const std::string& what) {
+    transport_.denies = [what](const kube::Request& request) {
+      return !request.path.contains("/status") && request.body.contains(what);
+    };
+  };
+  const auto refused = [](const std::string& how, const std::string& field) {
+    return HasSubstr(
+        Format("False {} the API server refused Berth's write of {}: admission "
+               "webhook \"guard\" denied the request: no; ",
+               how, field));
+  };
+  deny("finalizer");
+  Create("web", "");
+  executor_.Advance(10s);
+  EXPECT_THAT(Ready("web"), refused("SyncFailed", "metadata.finalizers"));
+  EXPECT_THAT(EventReasons(), testing::Contains("CreateFailed"));
+  const std::string version = Version("web");
+  executor_.Advance(5min);
+  EXPECT_EQ(Version("web"), version) << "said once";
+  deny("allocationID");
+  executor_.Advance(2min);
+  EXPECT_THAT(Ready("web"), refused("SyncFailed", "spec.allocationID"));
+  transport_.denies = nullptr;
+  executor_.Advance(2min);
+  EXPECT_THAT(Ready("web"), HasSubstr("True"));
+  deny("finalizer");
+  Delete("web");
+  executor_.Advance(1min);
+  EXPECT_THAT(Ready("web"), refused("Deleting", "metadata.finalizers"));
+  EXPECT_THAT(EventReasons(), testing::Contains("ReleaseFailed"));
+  transport_.denies = nullptr;
+  executor_.Advance(2min);
+  EXPECT_FALSE(Exists("web"));
+}
+
 class EipStubbornCloud : public EipTruthTest {
  protected:
   void Refuse(const std::string& action, std::vector<std::string> codes) {
