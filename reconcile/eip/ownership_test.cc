@@ -280,6 +280,28 @@ TEST_F(EipOwnershipTest, AUsedTokenIsSearchedForBeforeAnybodyIsToldToAbandonIt) 
   EXPECT_THAT(Ready("web"), StartsWith("True"));
 }
 
+// The answer was lost, there is no tag to look for, and the cloud refuses the repetition for longer
+// than a request is in doubt.
+TEST_F(EipOwnershipTest, AnAttemptWithoutATagIsNotFollowedByAnother) {
+  int requests = 0;
+  script_.on_call = [&](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action != "AllocateEipAddress") return;
+    if (++requests == 1) {
+      fate.answered = false;
+    } else {
+      fate.refusal = {400, "InvalidParameter", "Not like this."};
+      fate.carried_out = false;
+    }
+  };
+  Create("web", TwentyTags());
+  executor_.Advance(30min);
+  EXPECT_THAT(Ready("web"), HasSubstr("cannot be looked for"));
+  script_.on_call = nullptr;
+  executor_.Advance(10min);
+  EXPECT_EQ(cloud_.vpc().Eips().size(), 1u);
+  EXPECT_THAT(Ready("web"), HasSubstr("True"));
+}
+
 // An answer was lost, the repetition is refused, and the list is late.
 class EipUnansweredRequest : public EipOwnershipTest,
                              public testing::WithParamInterface<const char*> {

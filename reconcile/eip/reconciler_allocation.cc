@@ -151,11 +151,18 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
   const bool in_vain = refused && pass->object.id.deleting != 0 &&
                        pass->object.attempt.IsTagged() && pass->sight.searched &&
                        pass->sight.doubt_over;
-  if (!outdated && !in_vain && !EndsAttempt(error, certain, now - memory.doubted_since)) {
+  const bool tagged = pass->object.attempt.IsTagged();
+  if (!outdated && !in_vain && !EndsAttempt(error, certain, now - memory.doubted_since, tagged)) {
     if (BlamesSpec(error) && !certain && pass->object.id.deleting == 0) {
       error.message +=
-          "; an earlier request had no answer, so the same is asked for until it is certain that "
-          "nothing came of it, for 18 minutes, and spec is followed then";
+          tagged ? "; an earlier request had no answer, so the same is asked for until it is "
+                   "certain that nothing came of it, for 18 minutes, and spec is followed then"
+                 : Format(
+                       "; an earlier request had no answer, and with {} tags in spec.tags an "
+                       "EIP that came of it cannot be looked for, so the same is asked for on. "
+                       "If there is none in the cloud's console, create another EIP object, and "
+                       "delete this one with the annotation {}=abandon",
+                       kMostTags, kOnStuckAnnotation);
     }
     co_return std::unexpected(std::move(error));
   }

@@ -94,10 +94,10 @@ bool BlamesSpec(const Error& error) {
          !IsOfMeans(error) && !IsOfToken(error);
 }
 
-bool EndsAttempt(const Error& error, bool certain, async::Duration doubted) {
+bool EndsAttempt(const Error& error, bool certain, async::Duration doubted, bool tagged) {
   if (error.error_class != ErrorClass::kTerminal || error.reason.empty()) return false;
   if (IsOfToken(error)) return false;
-  return certain || (!IsOfPermission(error) && doubted >= kDoubted);
+  return certain || (tagged && !IsOfPermission(error) && doubted >= kDoubted);
 }
 
 std::string Sentence(const Error& error) {

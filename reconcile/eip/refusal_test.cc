@@ -25,15 +25,17 @@ TEST(RefusalTest, OnlyWhatTheSpecCanChangeIsBlamedOnIt) {
 
 // An earlier request without an answer may still arrive, and find that there is quota again.
 TEST(RefusalTest, AnAttemptEndsOnlyWhenNothingCanComeOfIt) {
-  EXPECT_TRUE(EndsAttempt(Refusal("QuotaExceeded.Eip"), true, 0s));
-  EXPECT_FALSE(EndsAttempt(Refusal("QuotaExceeded.Eip"), false, 15min));
-  EXPECT_TRUE(EndsAttempt(Refusal("QuotaExceeded.Eip"), false, 18min));
-  EXPECT_FALSE(EndsAttempt(Refusal("InvalidParameter"), false, 15min))
+  EXPECT_TRUE(EndsAttempt(Refusal("QuotaExceeded.Eip"), true, 0s, true));
+  EXPECT_FALSE(EndsAttempt(Refusal("QuotaExceeded.Eip"), false, 15min, true));
+  EXPECT_TRUE(EndsAttempt(Refusal("QuotaExceeded.Eip"), false, 18min, true));
+  EXPECT_FALSE(EndsAttempt(Refusal("QuotaExceeded.Eip"), false, 18min, false)) << "no tag";
+  EXPECT_FALSE(EndsAttempt(Refusal("InvalidParameter"), false, 15min, true))
       << "the cloud may have taken the same before";
-  EXPECT_FALSE(EndsAttempt(Refusal("Forbidden.RAM"), false, 18min)) << "who is not let in";
-  EXPECT_FALSE(EndsAttempt(Refusal("IdempotentParameterMismatch"), true, 18min));
-  EXPECT_FALSE(EndsAttempt(Refusal(""), true, 18min)) << "not the cloud's word";
-  EXPECT_FALSE(EndsAttempt({.error_class = ErrorClass::kAmbiguous, .reason = "X"}, true, 18min));
+  EXPECT_FALSE(EndsAttempt(Refusal("Forbidden.RAM"), false, 18min, true)) << "who is not let in";
+  EXPECT_FALSE(EndsAttempt(Refusal("IdempotentParameterMismatch"), true, 18min, true));
+  EXPECT_FALSE(EndsAttempt(Refusal(""), true, 18min, true)) << "not the cloud's word";
+  EXPECT_FALSE(
+      EndsAttempt({.error_class = ErrorClass::kAmbiguous, .reason = "X"}, true, 18min, true));
 }
 
 TEST(RefusalTest, ASentenceSaysWhatToDo) {
