@@ -289,6 +289,12 @@ void CheckChange(Verdict& verdict, const Proposal& now, const Proposal& before) 
        before.instance_charge_type);
   keep("spec.publicIPAddressPoolID", was.pool, is.pool, before.pool);
   keep(kProtection, Joined(was.protection), Joined(is.protection), "");
+  if (is.period != was.period || is.pricing_cycle != was.pricing_cycle ||
+      is.auto_pay != was.auto_pay) {
+    verdict.warnings.emplace_back(
+        "spec.period, pricingCycle, autoPay: they count at the purchase; this change has no "
+        "effect");
+  }
 }
 
 // Warns of effects that the user may not mean.

@@ -371,6 +371,21 @@ INSTANTIATE_TEST_SUITE_P(
                     Changed{"spec.securityProtectionTypes", R"("securityProtectionTypes":[])",
                             R"("securityProtectionTypes":["AntiDDoS_Enhanced"])"}));
 
+TEST(EipAdmission, AChangeOfThePurchaseIsWarnedOf) {
+  const std::string year =
+      R"("bandwidth":"5","instanceChargeType":"PrePaid","internetChargeType":"PayByBandwidth",)"
+      R"("releaseStrategy":"Never")";
+  const auto warned = ElementsAre(HasSubstr("this change has no effect"));
+  for (const char* change :
+       {R"(,"period":2)", R"(,"pricingCycle":"Year")", R"(,"autoPay":false)"}) {
+    const Verdict verdict = Update({year, kCreated}, {year + change, kCreated});
+    EXPECT_THAT(Faults(verdict), IsEmpty());
+    EXPECT_THAT(verdict.warnings, warned) << change;
+    EXPECT_THAT(Update({year}, {year + change}).warnings, Not(warned)) << "nothing is bought";
+  }
+  EXPECT_THAT(Update({year, kCreated}, {year + R"(,"name":"x")", kCreated}).warnings, IsEmpty());
+}
+
 TEST(EipAdmission, WhatTheCloudToldMayBeWrittenDown) {
   const std::string told =
       std::string(kCreated) + R"(,"isp":"BGP","internetChargeType":"PayByTraffic")";
