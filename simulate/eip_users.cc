@@ -55,7 +55,7 @@ bool HasUsualTags(const Json& spec) {
   if (spec.get_value_or<Json>("tags", Json::Object()).size() >= eip::kMostTags) return false;
   return std::ranges::all_of(spec["tags"].object_range(), [](const auto& tag) {
     return tag.key() == "team" || tag.key() == "stage" || tag.key() == eip::kOwnerTag ||
-           tag.key().starts_with('k');
+           (tag.key().starts_with('k') && tag.value() == "x");
   });
 }
 
