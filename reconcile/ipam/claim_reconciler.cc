@@ -354,8 +354,9 @@ bool ClaimReconciler::MayReturn(const Subnet& subnet) const {
   const auto attempts = attempts_.find(KeyBeside(subnet.id.Key(), subnet.claim_name));
   if (subnet.claim_uid.empty() || attempts == attempts_.end()) return false;
   const auto tried = attempts->second.find(Fingerprint(subnet.claim_uid));
-  return tried != attempts->second.end() && tried->second.block == subnet.cidr &&
-         tried->second.settled > context_.executor.Now();
+  // A user's Subnet may name the claim, have its block and be of another pool.
+  return tried != attempts->second.end() && tried->second.pool == subnet.pool &&
+         tried->second.block == subnet.cidr && tried->second.settled > context_.executor.Now();
 }
 
 bool ClaimReconciler::IsTold(const Subnet& subnet) const {
@@ -363,7 +364,7 @@ bool ClaimReconciler::IsTold(const Subnet& subnet) const {
   if (!context_.space.Keeps(subnet.PoolKey(), subnet.claim_name, *subnet.cidr)) return false;
   const std::string key = KeyBeside(subnet.id.Key(), subnet.claim_name);
   const Claim* claim = context_.caches.latest_claims.Get(key);
-  if (!claim || claim->id.uid != subnet.claim_uid) return false;
+  if (!claim || claim->id.uid != subnet.claim_uid || claim->pool != subnet.pool) return false;
   const auto telling = telling_.find(key);
   if (telling != telling_.end() && telling->second == subnet.cidr->ToString()) return true;
   return PromisedBlock(*claim) == subnet.cidr;

@@ -491,6 +491,12 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   const std::string pool = subnet.PoolKey();
   const std::string key = subnet.id.Key();
   const Owner owner = Fingerprint(subnet.id.uid);
+  const Owner claim = Fingerprint(subnet.claim_uid);
+  const auto assigned = pending_.find(claim);
+  if (assigned != pending_.end() &&
+      (assigned->second.pool != pool || assigned->second.block != subnet.cidr)) {
+    may_return = false;  // the claim's Subnet is being made of another block
+  }
   if (const auto homeless = homeless_.find(pool); homeless != homeless_.end()) {
     const auto waiting = homeless->second.find(key);
     if (waiting != homeless->second.end() && waiting->second.id.uid == subnet.id.uid) {
@@ -510,7 +516,6 @@ void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
     state->resting.erase(key);
   }
   if (!subnet.cidr) return;
-  const Owner claim = Fingerprint(subnet.claim_uid);
   const auto keep = [&] {
     pending_.insert_or_assign(claim, Pending{pool, *subnet.cidr, subnet.cluster});
     Bind(pool, subnet.cluster, {0, claim, *subnet.cidr, Fingerprint(subnet.claim_name)});

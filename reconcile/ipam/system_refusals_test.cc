@@ -244,6 +244,26 @@ TEST_F(RefusedCreateTest, ABlockThatAClaimWasToldOfIsFreeWhenTheClaimGoesWhileIt
   EXPECT_TRUE(List("subnetpools").empty());
 }
 
+TEST_F(RefusedCreateTest, AUsersSubnetOfAnotherPoolDoesNotMoveTheBlockThatAClaimAskedFor) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/24");
+  refusing.words = "no answer";
+  refusing.error_class = kube::ErrorClass::kAmbiguous;
+  Claim("c", "p", 26);
+  Create("Subnet", "s",
+         Format(R"("poolRef":"q","cidr":"10.0.0.0/26","clusterID":"s",)"
+                R"("claimRef":{{"name":"c","uid":"{}"}})",
+                Uid("subnetclaims", "c")));
+  Delete("subnets", "s");
+  Delete("subnetclaims", "c");
+  executor_.Advance(2min);
+  Delete("subnetpools", "p");
+  executor_.Advance(10s);
+  EXPECT_TRUE(List("subnetpools").empty());
+  replica_.reset();
+}
+
 TEST_F(RefusedCreateTest, AClaimWhoseNamesAreAllTakenSaysSoAndWaits) {
   RefusingTransport counting(executor_, transport_, "/subnets");
   BootThrough(counting);
