@@ -38,8 +38,12 @@ async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
   const Claim* cached = context_.caches.latest_claims.Get(key);
   const Owner owner = cached ? Fingerprint(cached->id.uid) : 0;
   Claim claim = cached ? *cached : Claim{};
-  // A refusal may have been answered after the claim was gone.
+  // A write may have been sent, or its refusal answered, after the claim was gone.
   if (!cached) refusals_.Forget(key);
+  if (const auto telling = telling_.find(key);
+      telling != telling_.end() && (!cached || telling->second.uid != claim.id.uid)) {
+    telling_.erase(telling);
+  }
   const bool changed = cached && HasChanged(claim, owner);
   const auto settled = co_await Settle(key, changed ? 0 : owner);
   if (!settled || !cached) co_return settled;
@@ -366,7 +370,10 @@ bool ClaimReconciler::IsTold(const Subnet& subnet) const {
   const Claim* claim = context_.caches.latest_claims.Get(key);
   if (!claim || claim->id.uid != subnet.claim_uid || claim->pool != subnet.pool) return false;
   const auto telling = telling_.find(key);
-  if (telling != telling_.end() && telling->second == subnet.cidr->ToString()) return true;
+  if (telling != telling_.end() && telling->second.uid == claim->id.uid &&
+      telling->second.block == subnet.cidr->ToString()) {
+    return true;
+  }
   return PromisedBlock(*claim) == subnet.cidr;
 }
 
@@ -464,7 +471,7 @@ async::Task<Step> ClaimReconciler::Write(Claim* claim, Report report, std::strin
   status["message"] = message.empty() ? Json::null() : Json(message);
   if (conditions) status["conditions"] = std::move(*conditions);
   const std::string key = claim->id.Key();
-  if (!allocated.empty()) telling_[key] = allocated;
+  if (!allocated.empty()) telling_[key] = {claim->id.uid, allocated};
   const auto written =
       co_await context_.api.Patch(kClaims, claim->id.ns, claim->id.name, kube::PatchType::kMerge,
                                   patch.to_string(), {.subresource = "status"});

@@ -54,6 +54,11 @@ class ClaimReconciler {
     async::TimePoint settled;  // the last of them
     std::string subnet = {};   // the name of the Subnet that was asked for last
   };
+  // A block in a status write without an answer.
+  struct Telling {
+    std::string uid;  // the claim's
+    std::string block;
+  };
   struct Given {
     Cidr block;
     std::string subnet;  // the Subnet's name
@@ -85,7 +90,7 @@ class ClaimReconciler {
   const EndRest end_rest_;
   std::map<std::string, std::map<Owner, Attempt>> attempts_;  // by the claim's key
   Refusals refusals_;
-  std::map<std::string, std::string> telling_;  // blocks in status writes without an answer, by key
+  std::map<std::string, Telling> telling_;  // by the claim's key
 };
 
 }  // namespace berth::ipam

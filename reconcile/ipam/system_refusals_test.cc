@@ -11,13 +11,19 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Refuses every create of one kind while `words` are given, and counts them all.
+// Refuses every create of one kind while `words` are given, and counts them all. Loses requests
+// whose path has `unanswered` in it.
 class RefusingTransport : public kube::Transport {
  public:
   RefusingTransport(async::Executor& executor, kube::Transport& inner, std::string path)
       : executor_(executor), inner_(inner), path_(std::move(path)) {}
 
   async::Handle Send(kube::Request request, Done done) override {
+    if (!unanswered.empty() && request.path.contains(unanswered)) {
+      return executor_.RunAfter(1ms, [done = std::move(done)] {
+        done(std::unexpected(kube::Error{kube::ErrorClass::kAmbiguous, {}, "no answer"}));
+      });
+    }
     const bool create = request.method == kube::Method::kPost && request.path.contains(path_);
     if (create) ++creates;
     if (!create || words.empty()) return inner_.Send(std::move(request), std::move(done));
@@ -30,6 +36,7 @@ class RefusingTransport : public kube::Transport {
   }
 
   std::string words;
+  std::string unanswered;
   kube::ErrorClass error_class = kube::ErrorClass::kTerminal;
   int creates = 0;
 
@@ -242,6 +249,27 @@ TEST_F(RefusedCreateTest, ABlockThatAClaimWasToldOfIsFreeWhenTheClaimGoesWhileIt
   Delete("subnetpools", "p");
   executor_.Advance(10s);
   EXPECT_TRUE(List("subnetpools").empty());
+}
+
+TEST_F(RefusedCreateTest, AStatusThatIsWrittenAfterItsClaimWentIsForgotten) {
+  RefusingTransport refusing(executor_, transport_, "/subnets");
+  BootThrough(refusing);
+  Pool("p", "10.0.0.0/24");
+  Claim("c", "p", 24);
+  refusing.words = "exceeded quota: few";
+  refusing.unanswered = "/subnetclaims/c/status";
+  const auto remove = [this](const std::string& path) {
+    server_.Handle({.method = kube::Method::kDelete, .path = path}, [](const kube::Response&) {});
+  };
+  remove(Path("subnets", "p-10-0-0-0-24"));
+  executor_.Advance(500us);  // the create is under way; the status follows its answer
+  ASSERT_EQ(refusing.creates, 2);
+  remove(Path("subnetclaims", "c"));
+  executor_.Advance(10s);
+  Delete("subnetpools", "p");
+  executor_.Advance(1min);
+  EXPECT_EQ(system_->Remembered(), 0U);
+  replica_.reset();
 }
 
 TEST_F(RefusedCreateTest, AUsersSubnetOfAnotherPoolDoesNotMoveTheBlockThatAClaimAskedFor) {
