@@ -18,9 +18,11 @@ std::vector<std::string> KeyIfRenamed(const Subnet& subnet) {
   return {BlockKey(subnet.PoolKey(), *subnet.cidr)};
 }
 
-// Subnets that users have written, and those with another name than usual.
+// Subnets that users have written, those with another name than usual and those without a block.
 std::vector<std::string> ClaimIfNamed(const Subnet& subnet) {
-  const bool usual = subnet.made && KeyIfRenamed(subnet).empty();
+  const bool blockless =
+      subnet.phase == SubnetPhase::kPending || subnet.phase == SubnetPhase::kFailed;
+  const bool usual = subnet.made && !blockless && KeyIfRenamed(subnet).empty();
   if (usual || subnet.claim_uid.empty()) return {};
   return {subnet.claim_uid};
 }
@@ -55,7 +57,7 @@ Caches::Caches(async::Executor& executor, kube::Transport& transport)
       subnets_by_pool(
           subnets.AddIndex([](const Subnet& subnet) { return std::vector{subnet.PoolKey()}; })),
       renamed_by_block(subnets.AddIndex(KeyIfRenamed)),
-      written_by_claim(subnets.AddIndex(ClaimIfNamed)),
+      unbound_subnets_by_claim(subnets.AddIndex(ClaimIfNamed)),
       pools_by_owner(pools.AddIndex(OwnerOf<Pool>)),
       claims_by_owner(claims.AddIndex(OwnerOf<Claim>)),
       unbound_claims_by_pool(claims.AddIndex([](const Claim& claim) {

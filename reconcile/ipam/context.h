@@ -55,9 +55,10 @@ struct Caches {
   Overlay<Subnet> latest_subnets;
   Overlay<Claim> latest_claims;
   Overlay<PoolClaim> latest_pool_claims;
-  std::size_t subnets_by_pool;         // "ns/pool"
-  std::size_t renamed_by_block;        // Subnets that do not have their usual name
-  std::size_t written_by_claim;        // uid of the SubnetClaim that a user's Subnet names
+  std::size_t subnets_by_pool;   // "ns/pool"
+  std::size_t renamed_by_block;  // Subnets that do not have their usual name
+  // By uid of the SubnetClaim: Subnets that name it and that the Space may not have bound to it.
+  std::size_t unbound_subnets_by_claim;
   std::size_t pools_by_owner;          // uid of their SubnetPoolClaim
   std::size_t claims_by_owner;         // the same
   std::size_t unbound_claims_by_pool;  // those that wait for something

@@ -284,7 +284,7 @@ void System::Parts::LookAtSubnetOf(const Claim& claim) {
   if (const auto told = Cidr::Parse(claim.allocated)) {
     work->subnets.Add(KeyBeside(claim.id.Key(), SubnetName(claim.pool, *told)));
   }
-  caches.subnets.ForEachIn(caches.written_by_claim, claim.id.uid,
+  caches.subnets.ForEachIn(caches.unbound_subnets_by_claim, claim.id.uid,
                            [&](const std::string& key, const Subnet&) { work->subnets.Add(key); });
 }
 

@@ -141,6 +141,19 @@ TEST_F(OwnersTest, ASubnetWhosePoolIsGoneGoesWithItsClaimThatLostIt) {
   EXPECT_TRUE(List("subnets").empty());
 }
 
+TEST_F(OwnersTest, ASubnetWhosePoolIsGoneGoesWithItsClaimThatWasNotToldOfIt) {
+  replica_.reset();
+  Claim("c", "p", 26);
+  SubnetFor("c", "p", "10.0.0.0/26");
+  Boot();
+  executor_.Advance(10s);
+  ASSERT_EQ(Allocated("c"), "");
+  ASSERT_EQ(Status("subnets", "p-10-0-0-0-26")["phase"], "Pending");
+  Delete("subnetclaims", "c");
+  executor_.Advance(10s);
+  EXPECT_TRUE(List("subnets").empty());
+}
+
 TEST_F(OwnersTest, ABlocksClaimGetsItsOwnerBack) {
   Pool("p", "10.0.0.0/16");
   PoolClaim("pc", "p", 20);
