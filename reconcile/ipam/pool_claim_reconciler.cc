@@ -237,6 +237,20 @@ bool PoolClaimReconciler::Serves(const Claim& block, const PoolClaim& claim) con
          (block.cluster == ChildNameOf(claim) || block.cluster == claim.id.uid);
 }
 
+// The child as the API server has it, without a name if there is none. It may have Berth's name
+// although the status has another: users can write the status.
+async::Task<kube::Result<Pool>> PoolClaimReconciler::ReadChild(PoolClaim claim) {
+  const std::set<std::string> names = {ChildNameOf(claim), ChildPoolName(claim.id)};
+  for (const std::string& name : names) {
+    const auto read = co_await context_.api.Get(kPools, claim.id.ns, name);
+    if (!read && !IsGone(read.error())) co_return std::unexpected(read.error());
+    if (!read) continue;
+    auto child = kube::Decode<Pool>(*read);
+    if (!child || IsOwned(*child, claim) || HasLostOwner(*child, claim)) co_return child;
+  }
+  co_return Pool();
+}
+
 // Deletes the SubnetClaim of a block that is of no use, unless a child stands on it that the cache
 // does not have yet.
 async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identity block,
@@ -244,13 +258,9 @@ async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identi
   if (const auto left = OpenFor(claim); left > left.zero()) {
     co_return co_await Tell(std::move(claim), std::move(report), left);
   }
-  const auto read = co_await context_.api.Get(kPools, claim.id.ns, ChildNameOf(claim));
-  if (!read && !IsGone(read.error())) co_return std::unexpected(read.error());
-  const auto child = read ? kube::Decode<Pool>(*read) : Pool();
+  const auto child = co_await ReadChild(claim);
   if (!child) co_return std::unexpected(child.error());
-  if (IsOwned(*child, claim) || HasLostOwner(*child, claim)) {
-    co_return runtime::Requeue{kLookAgain};
-  }
+  if (!child->id.name.empty()) co_return runtime::Requeue{kLookAgain};
   const auto deleted = co_await context_.api.Delete(
       kClaims, block.ns, block.name,
       {.uid = block.uid, .resource_version = block.version, .call = {}});
@@ -358,6 +368,15 @@ async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, Claim block) {
   const std::string name = ChildNameOf(claim);
   const auto cidr = Cidr::Parse(block.allocated);
   if (!cidr) co_return std::unexpected(kube::Error{kube::ErrorClass::kRetry, {}, cidr.error()});
+  if (name != ChildPoolName(claim.id)) {
+    // Two creates of Berth's own name collide; one of another name may make a second child.
+    const auto child = co_await ReadChild(claim);
+    if (!child) co_return std::unexpected(child.error());
+    if (child->parent == claim.parent) {
+      co_return std::unexpected(
+          kube::Error{kube::ErrorClass::kRetry, {}, "the cache is behind: there is a child"});
+    }
+  }
   const auto kept = claims_.Keep(block, *cidr);
   const auto made = co_await Create(&kPools, claim, name, PoolBody(claim, block.allocated));
   if (made || made.error().error_class != kube::ErrorClass::kAmbiguous) {
@@ -366,8 +385,12 @@ async::Task<Step> PoolClaimReconciler::MakeChild(PoolClaim claim, Claim block) {
   if (!made) co_return std::unexpected(made.error());
   const auto pool = kube::Decode<Pool>(*made);
   if (!pool) co_return std::unexpected(pool.error());
-  if (!IsOwned(*pool, claim)) co_return std::unexpected(ForeignObject("SubnetPool", name));
-  co_return Step();
+  if (IsOwned(*pool, claim)) co_return Step();
+  // The cache is behind: the child has lost its owner reference.
+  if (HasLostOwner(*pool, claim) && pool->id.deleting == 0 && pool->cidr == block.allocated) {
+    co_return co_await Adopt(&kPools, std::move(claim), pool->id, *made);
+  }
+  co_return std::unexpected(ForeignObject("SubnetPool", name));
 }
 
 // Writes the owner reference that a child pool has lost. Its block must be the claim's: a status

@@ -38,6 +38,7 @@ class PoolClaimReconciler {
   async::Task<kube::Result<Claim>> BlockClaim(PoolClaim claim);
   async::Task<Step> MakeChild(PoolClaim claim, Claim block);
   async::Task<Step> AdoptChild(PoolClaim claim);
+  async::Task<kube::Result<Pool>> ReadChild(PoolClaim claim);
   async::Task<Step> Adopt(const kube::Resource* resource, PoolClaim claim, Identity id,
                           std::string object);
   async::Task<Outcome> DropBlockClaim(PoolClaim claim, Identity block, Report report);

@@ -261,58 +261,6 @@ TEST_F(SystemTest, ABlockRestsOnWhenTheClaimThatWantedItBackIsGone) {
   EXPECT_EQ(List("subnets").size(), 1u);
 }
 
-// Brings nothing of Subnets any more, once it is told so.
-class SilentTransport : public kube::Transport {
- public:
-  explicit SilentTransport(kube::Transport& inner) : inner_(inner) {}
-
-  async::Handle Send(kube::Request request, Done done) override {
-    return inner_.Send(std::move(request), std::move(done));
-  }
-  async::Handle Watch(kube::Request request, Stream stream) override {
-    if (request.path.contains("/subnets?")) {
-      stream.on_lines = [this, deliver = std::move(stream.on_lines)](std::string_view lines) {
-        if (!silent) deliver(lines);
-      };
-    }
-    return inner_.Watch(std::move(request), std::move(stream));
-  }
-
-  bool silent = false;
-
- private:
-  kube::Transport& inner_;
-};
-
-// Claim "a" has 10.0.0.0/29 of pool "p", and the watch has not brought its Subnet.
-class UnseenSubnetTest : public SystemTest {
- protected:
-  ~UnseenSubnetTest() override { replica_.reset(); }
-  void SetUp() override {
-    BootThrough(silent_);
-    Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
-    executor_.Advance(10s);
-    silent_.silent = true;
-    Claim("a", "p", 29);
-    ASSERT_EQ(Allocated("a"), "10.0.0.0/29");
-  }
-
-  SilentTransport silent_{transport_};
-};
-
-TEST_F(UnseenSubnetTest, ItsBlockIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
-  RemoveByForce("p");
-  Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
-  Claim("other", "p", 30);
-  EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
-}
-
-TEST_F(UnseenSubnetTest, ItIsMadeAgainWhenItWentBeforeTheWatchHadBroughtIt) {
-  Delete("subnets", "p-10-0-0-0-29");
-  executor_.Advance(40s);
-  EXPECT_EQ(Get("subnets", "p-10-0-0-0-29")["spec"]["clusterID"], "a");
-}
-
 TEST_F(SystemTest, AClaimGetsItsBlockAgainFromAPoolMadeAnewWhileItsStatusStillSaysBound) {
   Pool("p", "10.0.0.0/28", R"(,"maxBlockSize":30)");
   Claim("told", "p", 28);
