@@ -21,7 +21,6 @@ bool MadeByBerth(const Json& subnet) {
 }
 
 // The pool claim that an object was made for.
-// The pool claim that an object was made for.
 ipam::Identity MakerOf(const Json& object) {
   ipam::Identity maker;
   for (const Json& owner :
@@ -263,7 +262,11 @@ IpamPicture::Wrong IpamPicture::CheckPool(const std::string& name, const Json& p
   const Json status = Part(pool, "status");
   const auto of_pool = [&](const Block& block) { return block.pool == name; };
   const auto child = [&](const auto& other) { return ParentOf(other.second) == name; };
-  if (Deleting(pool) && std::ranges::none_of(blocks_, of_pool) &&
+  // A pool waits for its Subnets whether their cidr can be read or not.
+  const auto names_pool = [&](const Json& subnet) {
+    return Text(Part(subnet, "spec"), "poolRef") == name;
+  };
+  if (Deleting(pool) && std::ranges::none_of(subnets_, names_pool) &&
       std::ranges::none_of(pools_, child)) {
     return "pool " + name + " is still being deleted";
   }
@@ -334,8 +337,10 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
         (!owner.empty() || ParentOf(pool) != Text(Part(claim, "spec"), "parentPoolRef"))) {
       return Format("{} is Bound to pool {}, which is not its own", NameOf(claim), bound);
     }
+    // The parent's own base may have the same range: the child was grown over the whole parent.
     const auto base = std::ranges::find_if(blocks_, [&](const Block& block) {
-      return block.phase == "Allocated" && block.cidr == RangeOf(bound) && IsBaseOf(block, bound);
+      return block.phase == "Allocated" && block.pool == ParentOf(pool) &&
+             block.cidr == RangeOf(bound) && IsBaseOf(block, bound);
     });
     if (base == blocks_.end()) continue;
     if (owner.empty()) return Format("pool {} of {} has no owner", bound, NameOf(claim));

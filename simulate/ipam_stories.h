@@ -54,6 +54,7 @@ class IpamStories {
               const std::string& metadata = "") const;
   Step Merge(const std::string& path, const std::string& patch) const;
   Step Delete(const std::string& path) const;
+  void LetGo(const std::string& path) const;
   // A claim or pool claim is Bound or in Error.
   Step Settled(const std::string& path) const;
   void Start(Steps steps);
