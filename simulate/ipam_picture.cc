@@ -20,6 +20,11 @@ bool MadeByBerth(const Json& subnet) {
   return Text(Part(subnet["metadata"], "labels"), "plexaubnet.io/ipam") == "true";
 }
 
+bool IsNamedByBerth(const IpamPicture::Block& block) {
+  return block.name == ipam::SubnetName(block.pool, block.cidr) ||
+         block.name == ipam::OtherSubnetName(block.pool, block.cidr);
+}
+
 // The pool claim that an object was made for.
 ipam::Identity MakerOf(const Json& object) {
   ipam::Identity maker;
@@ -514,6 +519,9 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet,
       continue;
     }
     if (IsBaseOf(other, made->pool) || IsBaseOf(*made, other.pool)) continue;
+    // A user can write the label, too, and a watch that is behind does not bring the Subnet in
+    // time.
+    if (!IsNamedByBerth(other)) continue;
     // The base of the Subnet's own pool, which was grown since.
     const auto base = std::ranges::find(claims_, other.named_uid, UidOf);
     const auto grown = pools_.find(made->pool);
@@ -524,6 +532,12 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet,
     const auto pool = pools_.find(other.pool);
     if (made->cluster == other.pool ||
         (pool != pools_.end() && made->cluster == OwnerOf(pool->second))) {
+      continue;
+    }
+    // Users took the owner off that pool; the status of the pool claim names it still.
+    const auto maker = std::ranges::find(pool_claims_, made->cluster, UidOf);
+    if (maker != pool_claims_.end() &&
+        Text(Part(*maker, "status"), "boundPoolName") == other.pool) {
       continue;
     }
     return Format("Subnet {} of pool {} was made, and {} of pool {} overlaps it: {} and {}",
