@@ -38,7 +38,7 @@ void Ipam::SetUp(World& world) {
   users_->on_tampered = [this](const Json& object, const std::string&) {
     told_.erase(UidOf(object));
   };
-  stories_ = std::make_unique<IpamStories>(world, kNamespaces.front());
+  stories_ = std::make_unique<IpamStories>(world, kNamespaces.front(), [this] { RestartAll(); });
   if (world.random().Chance(0.1)) stories_->LeaveAsPlexaubnet();
   while (world.random().Chance(0.5)) stories_->Begin();
   // By the seed, not by the dice: a story that comes later leaves other seeds as they were.

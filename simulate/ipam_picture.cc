@@ -64,6 +64,12 @@ std::int64_t Number(const Json& object, std::string_view member) {
   return object.get_value_or<std::int64_t>(member, -1);
 }
 
+// A claim of a story that users have not edited since.
+bool WasToldLast(const Json& claim) {
+  return Part(claim["metadata"], "annotations").contains(kToldLast) &&
+         Number(claim["metadata"], "generation") == 1;
+}
+
 // Addresses that are kept from claims make the naive count another one.
 bool KeepsSome(const Json& pool) {
   const Json spec = Part(pool, "spec");
@@ -158,7 +164,9 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
   const auto range = RangeOf(pool);
   // A claim that no pool could serve is told so first.
   const bool exists = pools_.contains(pool);
-  if (exists ? reason == "PoolNotFound" : reason != "PoolNotFound" && reason != "InvalidRequest") {
+  // One that has lost its block stays told so: see AssignTo.
+  const bool first = reason == "InvalidRequest" || reason == "AllocationLost";
+  if (exists ? reason == "PoolNotFound" : reason != "PoolNotFound" && !first) {
     return Format("claim {}: {}, and the pool {}", name, reason, exists ? "is" : "is not");
   }
   if (reason == "PoolExhausted" && range && !KeepsSome(pools_.at(pool))) {
@@ -424,6 +432,44 @@ IpamPicture::Wrong IpamPicture::CheckUnsized(const Json& claim) const {
                 kept->ToString());
 }
 
+// The claim that was told of a block last is told that it is lost: not because a claim that was
+// told before has it.
+IpamPicture::Wrong IpamPicture::CheckLost(const Json& claim,
+                                          std::map<std::string, std::string>& told) const {
+  if (!WasToldLast(claim) || ReasonOf(claim) != "AllocationLost") return std::nullopt;
+  const std::string lost = std::exchange(told[UidOf(claim)], "");
+  const auto block = Cidr::Parse(lost);
+  const auto other = std::ranges::find_if(blocks_, [&](const Block& one) {
+    return block && one.pool == Text(Part(claim, "spec"), "poolRef") && !one.claim_uid.empty() &&
+           one.claim_uid != UidOf(claim) && one.cidr.Overlaps(*block);
+  });
+  if (other == blocks_.end()) return std::nullopt;
+  return Format("claim {} lost {}, which it was told of last, to {}", NameOf(claim), lost,
+                other->name);
+}
+
+// A user's Subnet, in a pool that nobody has edited, is not given the block of the claim that was
+// told of it last.
+IpamPicture::Wrong IpamPicture::CheckByHand(const Block& block,
+                                            const std::map<std::string, std::string>& told) const {
+  const auto pool = pools_.find(block.pool);
+  if (block.phase != "Allocated" || !block.named_uid.empty() || pool == pools_.end() ||
+      Number(pool->second["metadata"], "generation") != 1 || KeepsSome(pool->second)) {
+    return std::nullopt;
+  }
+  for (const Json& claim : claims_) {
+    const auto known = told.find(UidOf(claim));
+    const auto promised = Cidr::Parse(known == told.end() ? "" : known->second);
+    if (!WasToldLast(claim) || Deleting(claim) || !promised || !promised->Overlaps(block.cidr) ||
+        Text(Part(claim, "spec"), "poolRef") != block.pool) {
+      continue;
+    }
+    return Format("Subnet {} was told that it has {}, and claim {} was told of {}", block.name,
+                  block.cidr.ToString(), NameOf(claim), promised->ToString());
+  }
+  return std::nullopt;
+}
+
 IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
   if (block.phase != "Allocated") return std::nullopt;
   // Pools that overlap by mistake hold what users write into them.
@@ -458,11 +504,14 @@ IpamPicture::Wrong IpamPicture::CheckStatus(std::string_view plural, std::string
                                             std::map<std::string, std::string>& told) const {
   if (plural == "subnets") {
     const auto block = std::ranges::find(blocks_, name, &Block::name);
-    return block == blocks_.end() ? std::nullopt : CheckPlaced(*block);
+    if (block == blocks_.end()) return std::nullopt;
+    if (auto wrong = CheckByHand(*block, told)) return wrong;
+    return CheckPlaced(*block);
   }
   for (const Json& claim : plural == "subnetclaims" ? claims_ : pool_claims_) {
     if (NameOf(claim) != name || plural == "subnetpools") continue;
     if (auto wrong = CheckUnsized(claim)) return wrong;
+    if (auto wrong = CheckLost(claim, told)) return wrong;
     return CheckMove(claim, told);
   }
   return std::nullopt;
@@ -484,9 +533,11 @@ IpamPicture::Wrong IpamPicture::CheckChild(const std::string& name, const Json& 
 }
 
 // A claim that was told of a block and asks for it still has a right to it, with a Subnet or
-// without, unless it was told that the block is lost.
+// without, unless it was told that the block is lost. A pool may keep the block for another claim.
 IpamPicture::Wrong IpamPicture::CheckPromised(
     const Block& made, const std::map<std::string, std::string>& told) const {
+  const auto owner = std::ranges::find(claims_, made.named_uid, UidOf);
+  if (owner != claims_.end() && WasToldLast(*owner)) return std::nullopt;
   for (const Json& claim : claims_) {
     const Json spec = Part(claim, "spec");
     const auto known = told.find(UidOf(claim));

@@ -42,7 +42,8 @@ class IpamPicture {
   // A replica deleted the pool or the claim, "plural/name": it was made for a pool claim.
   Wrong CheckDeletion(std::string_view path) const;
   // A replica wrote the status of an object. A claim does not leave a block, nor a pool claim a
-  // pool, that it was told of and still has; `told` remembers it by uid. A Subnet is not given a
+  // pool, that it was told of and still has; `told` remembers it by uid. The claim that was told of
+  // a block last does not lose it to another claim, nor to a user's Subnet. A Subnet is not given a
   // part of a child pool that gives out blocks.
   Wrong CheckStatus(std::string_view plural, std::string_view name,
                     std::map<std::string, std::string>& told) const;
@@ -63,6 +64,8 @@ class IpamPicture {
   Wrong CheckReason(const Json& claim) const;
   Wrong CheckMove(const Json& claim, std::map<std::string, std::string>& told) const;
   Wrong CheckUnsized(const Json& claim) const;
+  Wrong CheckLost(const Json& claim, std::map<std::string, std::string>& told) const;
+  Wrong CheckByHand(const Block& block, const std::map<std::string, std::string>& told) const;
   Wrong CheckPlaced(const Block& block) const;
   Wrong CheckBound(const Json& claim) const;
   Wrong CheckClaim(const Json& claim, bool held) const;

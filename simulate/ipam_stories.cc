@@ -382,6 +382,7 @@ void IpamStories::BeginLater(std::uint64_t seed) {
   const std::uint64_t which = seed / 10;
   ++number_;
   if (seed % 10 == 5) Start((this->*kFives[which % kFives.size()])());
+  if (seed % 10 == 3) Start(TellTwo(which));
   if (seed % 10 == 7) Start(ShrinkParent());
   if (seed % 10 == 9) Start((this->*kNines[which % kNines.size()])());
 }

@@ -11,12 +11,16 @@ class World;
 
 // An annotation of a claim that a user wrote without a size.
 inline constexpr const char* kUnsized = "example.com/unsized";
+// On the claim that was told of a block last, of several.
+inline constexpr const char* kToldLast = "example.com/told-last";
 
 // Sequences that users who act one by one rarely come to: each has pools of its own, and goes on
 // once its claims are Bound or in Error. They go through the webhooks, which may refuse.
 class IpamStories {
  public:
-  IpamStories(World& world, std::string ns) : world_(world), ns_(std::move(ns)) {}
+  // `restart` ends all replicas at once and starts them anew.
+  IpamStories(World& world, std::string ns, std::function<void()> restart)
+      : world_(world), ns_(std::move(ns)), restart_(std::move(restart)) {}
 
   // Begins one of them.
   void Begin();
@@ -46,6 +50,7 @@ class IpamStories {
   Steps TakeBlockClaimsName() const;
   Steps RestAndReturn() const;
   Steps ShrinkParent() const;
+  Steps TellTwo(std::uint64_t end) const;
 
   // In all texts "@" stands for the number of the story.
   std::string Numbered(std::string text) const;
@@ -62,6 +67,7 @@ class IpamStories {
 
   World& world_;
   const std::string ns_;
+  const std::function<void()> restart_;
   int number_ = 0;
 };
 
