@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "log/format.h"
 
@@ -152,6 +155,7 @@ bool ApplyOperation(Value& object, const Value& operation, std::size_t& copied) 
 
 constexpr std::string_view kDirective = "$patch";
 constexpr std::string_view kDeleteFromList = "$deleteFromPrimitiveList/";
+constexpr std::string_view kRetainKeys = "$retainKeys";
 
 // The patch's items first, unless one that only the server has stood before the next of them.
 Value InOrder(const Value& patched, const Value& server_only, const Value& server,
@@ -183,7 +187,9 @@ void MergeSet(Value& list, const Value& patch) {
 
 void MergeByKey(Value& list, const Value& patch, std::string_view key) {
   const auto same = [&](const Value& a, const Value& b) {
-    return TextAt(a, key) == TextAt(b, key);
+    const Value* one = Find(a, key);
+    const Value* other = Find(b, key);
+    return one && other && *one == *other;
   };
   Value patched = Value::Array();
   Value rest = list;
@@ -211,8 +217,46 @@ void DeleteFromList(Value& object, std::string_view member, const Value& items) 
   object.insert_or_assign(member, std::move(rest));
 }
 
+// The member by which kube-apiserver merges the items of a list, where it does not replace the
+// list.
+std::string_view MergeKeyOf(std::string_view list, const Value& patch) {
+  static const std::map<std::string_view, std::string_view> kKeys = {
+      {"addresses", "type"},
+      {"conditions", "type"},
+      {"containers", "name"},
+      {"env", "name"},
+      {"ephemeralContainers", "name"},
+      {"hostAliases", "ip"},
+      {"hostIPs", "ip"},
+      {"imagePullSecrets", "name"},
+      {"initContainers", "name"},
+      {"ownerReferences", "uid"},
+      {"podIPs", "ip"},
+      {"secrets", "name"},
+      {"volumeDevices", "devicePath"},
+      {"volumeMounts", "mountPath"},
+      {"volumes", "name"},
+  };
+  if (list == "ports") {
+    const bool of_container = std::ranges::any_of(
+        patch.array_range(), [](const Value& port) { return Find(port, "containerPort"); });
+    return of_container ? "containerPort" : "port";
+  }
+  const auto found = kKeys.find(list);
+  return found == kKeys.end() ? "" : found->second;
+}
+
+// A union, as a volume is one, keeps the members that the patch names, and no others.
+void Retain(Value& object, const Value& names) {
+  std::vector<std::string> others;
+  for (const auto& member : object.object_range()) {
+    if (!Contains(names, Value(std::string(member.key())))) others.emplace_back(member.key());
+  }
+  for (const std::string& other : others) object.erase(other);
+}
+
 void MergeMember(Value& object, std::string_view key, const Value& patch) {
-  if (key == kDirective || key.starts_with("$setElementOrder/")) return;
+  if (key == kDirective || key == kRetainKeys || key.starts_with("$setElementOrder/")) return;
   if (key.starts_with(kDeleteFromList))
     return DeleteFromList(object, key.substr(kDeleteFromList.size()), patch);
   if (patch.is_null()) {
@@ -221,9 +265,10 @@ void MergeMember(Value& object, std::string_view key, const Value& patch) {
   }
   Value& member = object[key];
   if (patch.is_array() && member.is_array() && key == "finalizers") return MergeSet(member, patch);
-  if (patch.is_array() && member.is_array() && key == "ownerReferences")
-    return MergeByKey(member, patch, "uid");
-  StrategicMergePatch(member, patch);
+  const std::string_view merge_key = patch.is_array() ? MergeKeyOf(key, patch) : "";
+  if (merge_key.empty()) return StrategicMergePatch(member, patch);
+  if (!member.is_array()) member = Value::Array();
+  MergeByKey(member, patch, merge_key);
 }
 
 Status TooManyOperations(std::size_t count) {
@@ -270,6 +315,8 @@ void StrategicMergePatch(Value& object, const Value& patch) {
     object = Value::Object();
   if (directive == "delete") return;
   for (const auto& member : patch.object_range()) MergeMember(object, member.key(), member.value());
+  if (const Value* names = Find(patch, kRetainKeys); names && names->is_array())
+    Retain(object, *names);
 }
 
 Outcome<Value> ApplyPatch(const Call& call, Decoder& decoder, Value object) {

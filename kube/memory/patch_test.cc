@@ -48,5 +48,45 @@ TEST(JsonPatch, AMoveTakesItsValueAlong) {
   EXPECT_EQ(object.to_string(), R"({"a":[2],"c":{"b":1}})");
 }
 
+// The patches are kubectl's, of a second `kubectl apply`.
+TEST(StrategicMergePatch, ChangesOneContainerAndKeepsTheOthers) {
+  Value pod = Decode(
+      R"({"spec":{"containers":[{"name":"c","image":"nginx:1","env":[{"name":"A","value":"1"}],)"
+      R"("ports":[{"containerPort":80},{"containerPort":443}]},{"name":"d","image":"x"}]}})");
+  StrategicMergePatch(
+      pod,
+      Decode(R"({"spec":{"$setElementOrder/containers":[{"name":"c"},{"name":"d"}],)"
+             R"("containers":[{"name":"c","image":"nginx:2","$setElementOrder/ports":)"
+             R"([{"containerPort":443}],"ports":[{"$patch":"delete","containerPort":80}]}]}})"));
+  EXPECT_EQ(pod, Decode(R"({"spec":{"containers":[{"name":"c","image":"nginx:2","env":)"
+                        R"([{"name":"A","value":"1"}],"ports":[{"containerPort":443}]},)"
+                        R"({"name":"d","image":"x"}]}})"));
+}
+
+TEST(StrategicMergePatch, ChangesOnePortOfAServiceAndKeepsTheOthers) {
+  Value service = Decode(
+      R"({"spec":{"ports":[{"name":"h","port":80,"targetPort":8080},{"name":"s","port":443}]}})");
+  StrategicMergePatch(service,
+                      Decode(R"({"spec":{"$setElementOrder/ports":[{"port":80},)"
+                             R"({"port":443}],"ports":[{"port":80,"targetPort":9090}]}})"));
+  EXPECT_EQ(service, Decode(R"({"spec":{"ports":[{"name":"h","port":80,"targetPort":9090},)"
+                            R"({"name":"s","port":443}]}})"));
+}
+
+TEST(StrategicMergePatch, AVolumeBecomesOneOfAnotherKind) {
+  Value pod = Decode(R"({"volumes":[{"name":"v","emptyDir":{}},{"name":"w","emptyDir":{}}]})");
+  StrategicMergePatch(pod, Decode(R"({"volumes":[{"$retainKeys":["name","hostPath"],)"
+                                  R"("name":"v","hostPath":{"path":"/p"}}]})"));
+  EXPECT_EQ(pod, Decode(R"({"volumes":[{"name":"v","hostPath":{"path":"/p"}},)"
+                        R"({"name":"w","emptyDir":{}}]})"));
+}
+
+TEST(StrategicMergePatch, ANewListHasNoDirectives) {
+  Value pod = Decode("{}");
+  StrategicMergePatch(pod, Decode(R"({"containers":[{"name":"c","$retainKeys":["name"]},)"
+                                  R"({"name":"d","$patch":"delete"}]})"));
+  EXPECT_EQ(pod, Decode(R"({"containers":[{"name":"c"}]})"));
+}
+
 }  // namespace
 }  // namespace berth::kube::memory
