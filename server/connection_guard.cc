@@ -34,6 +34,7 @@ constexpr std::size_t kMostBacklog = 64 * 1024;  // unsent; beyond it the next r
 constexpr std::size_t kMostAhead = 256 * 1024;   // received while an answer is on its way
 constexpr std::size_t kLargeAnswer = 16 * 1024;  // whether it was sent is looked at
 constexpr std::size_t kNegligible = 4 * 1024;    // unsent, on one connection
+constexpr std::size_t kShortAnswer = 256;        // in place of one that there is no room for
 constexpr std::string_view kTooMuch = "too much is being received and sent at once";
 constexpr double kLookEvery = 0.1;  // seconds
 constexpr std::chrono::seconds kProgressWithin{1};
@@ -361,7 +362,7 @@ bool ConnectionGuard::OnAnswer(const StatePtr& state, std::size_t bytes) {
     state->unsent -= bytes;
     state->share.Set(state->weight());
   }
-  state->handed += fits ? bytes : 0;
+  state->handed += fits ? bytes : kShortAnswer;
   // By the time this runs Drogon has sent what the socket took.
   if (large || state->waiting)
     connection->getLoop()->queueInLoop([this, state, connection] { GoOn(*state, connection); });

@@ -56,7 +56,7 @@ class ConnectionGuard {
 
   // The connection whose request this thread is passing on to Drogon, and so to its handler.
   static StatePtr passing();
-  // The request that was passed on last is answered with a body of `bytes`, to be sent when this
+  // The request that was passed on last is answered with `bytes`, to be sent when this
   // returns. False when there is no room for it: a short answer has to be sent instead. From any
   // thread.
   bool OnAnswer(const StatePtr& state, std::size_t bytes);

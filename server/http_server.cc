@@ -52,7 +52,7 @@ class InFlight {
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
 
-  // Whether there is room for an answer with a body of `bytes`, which is sent then.
+  // Whether there is room for an answer of `bytes`, which is sent then.
   bool Fits(std::size_t bytes) const { return !connection_ || guard_.OnAnswer(connection_, bytes); }
 
  private:
@@ -227,10 +227,10 @@ bool HttpServer::DispatchDirectly(const Listener& listener, const PostedJson& po
   try {
     listener.direct(posted, [this, connection, pending = std::move(pending)](
                                 std::expected<std::string, kube::Status> answer) {
-      if (!pending->Fits(answer ? answer->size() : 0))
-        answer = std::unexpected(kube::TooManyRequests(kRetrySoon));
       const bool close = draining_;
-      connection->send(answer ? PlainAnswer(*answer, close) : PlainAnswer(answer.error(), close));
+      std::string text = answer ? PlainAnswer(*answer, close) : PlainAnswer(answer.error(), close);
+      if (!pending->Fits(text.size())) text = PlainAnswer(kube::TooManyRequests(kRetrySoon), close);
+      connection->send(std::move(text));
       if (close) connection->shutdown();
     });
   } catch (const std::exception& error) {

@@ -72,6 +72,14 @@ TEST_F(Pressure, ClientsThatAskForMetricsAndDoNotReadAreEndured) {
   Endure(30, [&] { SendWithoutReading(PlainClient(berth_->port("metrics"), 3s), requests, 400); });
 }
 
+TEST_F(Pressure, ClientsThatAreRefusedAndDoNotReadAreEndured) {
+  std::string requests;
+  for (int i = 0; i < 200; ++i) requests += Post("/no/such/webhook", "");
+  for (int i = 0; i < 20; ++i)
+    requests += Post(kValidate, "{\"kind\":\"" + std::string(900, 'x') + "\"}");
+  Endure(24, [&] { SendWithoutReading(Webhook(3s), requests, 800); });
+}
+
 TEST_F(Pressure, DocumentsOfMillionsOfValuesAreEndured) {
   std::string numbers = "[1";
   while (numbers.size() < 7'000'000) numbers += ",1";
