@@ -61,7 +61,7 @@ class InFlight {
   const ConnectionGuard::StatePtr connection_;
 };
 
-// One that Drogon has read.
+// A request that Drogon has read.
 class DrogonRequest : public InFlight {
  public:
   DrogonRequest(std::atomic<std::size_t>& count, ConnectionGuard& guard,

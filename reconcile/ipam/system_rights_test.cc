@@ -1,6 +1,6 @@
 #include "reconcile/ipam/system_fixture_test.h"
 
-// Who gets a block that several have a right to, or wait for.
+// The order in which a block is given to those who have a right to it or wait for it.
 namespace berth::ipam {
 namespace {
 
