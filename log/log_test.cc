@@ -22,7 +22,7 @@ std::string TextOf(std::string_view message, Fields fields = {}) {
   return Line(LineFormat::kText, Level::kInfo, kTime, message, fields);
 }
 
-// What the calls in `body` write to standard error.
+// The standard error of the calls in `body`.
 template <typename Body>
 std::string Captured(Body body) {
   testing::internal::CaptureStderr();

@@ -45,7 +45,7 @@ class ConnectionGuard {
   // Takes a PostedJson of up to MemoryBudget::kSmall bytes, which ends when it returns, in Drogon's
   // place; false leaves the request to Drogon. On the connection's loop.
   using Direct = std::function<bool(const PostedJson&, const trantor::TcpConnectionPtr&)>;
-  // Of connections to this port. Before the listeners open only.
+  // For connections to this port. Before the listeners open only.
   void PassDirectly(std::uint16_t port, Direct direct) { direct_[port] = std::move(direct); }
 
   // For Drogon's setAfterAcceptSockOptCallback: on the loop, before the handshake.

@@ -40,13 +40,13 @@ class RequestFramer {
   // before the next request.
   Verdict Feed(std::string_view input);
 
-  // Of a complete request: how many bytes of the input it took, and what to pass on: the input's
+  // After kComplete: how many bytes of the input the request took, and what to pass on: the input's
   // own bytes when rewritten() is empty.
   std::size_t length() const { return length_; }
   const std::string& rewritten() const { return rewritten_; }
   std::string TakeRewritten() { return std::move(rewritten_); }
 
-  // Of a complete request that is passed on as it came, if it is one.
+  // After kComplete: the request as a PostedJson, if it is one and is passed on as it came.
   std::optional<PostedJson> posted_json(std::string_view input) const;
 
   // Bytes of chunks that were decoded, held beside the input.
@@ -55,7 +55,7 @@ class RequestFramer {
   // True once, when the client waits for "100 Continue" before it sends the body.
   bool TakeExpectContinue();
 
-  // Of a refused request.
+  // After kRefused.
   int refusal_code() const { return refusal_code_; }
   std::string_view refusal() const { return refusal_; }
 

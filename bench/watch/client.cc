@@ -179,7 +179,7 @@ class Watcher {
   const Stream& stream() const { return stream_; }
   const std::string& error() const { return error_; }
 
-  uint32_t registered = 0;  // What epoll was last told.
+  uint32_t registered = 0;  // The events that epoll was last given.
   bool reached = false;     // It has the event the current phase waits for.
 
  private:

@@ -35,7 +35,7 @@ struct Eip {
   }
 };
 
-// One that an API server sent, made to be about an EIP.
+// A review as an API server sent it, made to be about an EIP.
 Json Review(const std::string& captured, const Json& object, const Json& old_object) {
   std::ifstream file(std::string(BERTH_SOURCE_DIR) + "/handlers/testdata/admission/" + captured +
                      ".json");

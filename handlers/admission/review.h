@@ -18,8 +18,8 @@ enum class Operation : std::uint8_t { kCreate, kUpdate, kDelete, kConnect };
 
 std::string_view Name(Operation operation);
 
-// What a handler needs of a review. Views into the parsed body: valid until the handler returns, so
-// a handler that answers later copies what it keeps.
+// The parts of a review that handlers read. Views into the parsed body: valid until the handler
+// returns, so a handler that answers later copies what it keeps.
 struct Request {
   std::string_view uid;
   std::string_view group;

@@ -54,7 +54,7 @@ class Webhooks {
   void Serve(std::string_view path, std::string_view body, std::string_view audit_id,
              Answer answer) const;
 
-  // What a webhook configuration says of a webhook.
+  // A webhook as its configuration describes it.
   struct Rule {
     std::string path;
     Phase phase;

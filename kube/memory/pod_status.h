@@ -31,7 +31,7 @@ bool Fits(const Value& pod, const Value& node);
 // others have written stay.
 Value NodeStatus(const Value& node, const std::vector<std::string>& ips, const std::string& date);
 Value UnscheduledStatus(const Value& pod, std::string_view why, const std::string& date);
-// Of a pod on a node; without addresses it waits for them.
+// The status of a pod on a node; without addresses it waits for them.
 Value RunningStatus(const Value& pod, const Value& node, const std::vector<std::string>& ips,
                     const std::string& date);
 Value EndedStatus(const Value& pod, const std::string& date);

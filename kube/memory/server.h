@@ -30,7 +30,7 @@ class Server {
     std::function<async::WallTime()> now;   // dates of objects
     std::function<std::uint64_t()> random;  // uids and generated names
     std::size_t history = 8192;             // events kept for watches; older ones are 410
-    // Of the stand-in that runs pods; see machinery.h. None: pods wait for somebody else.
+    // The stand-in that runs pods; see machinery.h. None: pods wait for somebody else.
     std::optional<MachineryOptions> machinery;
   };
   using Done = std::function<void(Response)>;
