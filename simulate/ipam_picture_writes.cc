@@ -135,8 +135,12 @@ IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
         (!astray && other.pool != block.pool)) {
       continue;
     }
-    // The block that the pool was made of, before its range was moved away.
-    if (other.cluster == block.pool && other.cidr.Contains(block.cidr)) continue;
+    // The block that the pool was made of, before its range was moved away; plexaubnet gave it the
+    // uid of the pool claim as its clusterID.
+    const auto pool = pools_.find(block.pool);
+    const bool base = other.cluster == block.pool ||
+                      (pool != pools_.end() && other.cluster == OwnerOf(pool->second));
+    if (base && other.cidr.Contains(block.cidr)) continue;
     return Format("Subnets {} and {} were told that they have {} and {}", block.name, other.name,
                   block.cidr.ToString(), other.cidr.ToString());
   }

@@ -97,6 +97,21 @@ TEST_F(RightsTest, ABoundClaimGoesBeforeOneThatLostTheBlockWhenTheLeaderChanges)
   EXPECT_EQ(Reason("subnetclaims", "first"), "AllocationLost");
 }
 
+// Both fields together are refused for a claim without a block; here both name the block it has.
+TEST_F(RightsTest, AClaimThatNamesItsSizeAndItsBlockKeepsItWhenTheLeaderChanges) {
+  Pool("p", "10.0.0.0/26");
+  Claim("b", "p", 26);
+  Merge("subnetclaims", "b", R"({"spec":{"requestedCIDR":"10.0.0.0/26"}})");
+  Claim("waits", "p", 28);
+  replica_.reset();
+  Delete("subnets", "p-10-0-0-0-26");
+  Boot();
+  executor_.Advance(10s);
+  EXPECT_EQ(Phase("b"), "Bound");
+  EXPECT_EQ(Phase("waits"), "Error");
+  EXPECT_EQ(Status("subnets", "p-10-0-0-0-26")["phase"], "Allocated");
+}
+
 TEST_F(RightsTest, ABoundClaimGoesBeforeASubnetThatWaitsWhenTheLeaderChanges) {
   Pool("p", "10.0.0.0/24");
   Claim("b", "p", 26);

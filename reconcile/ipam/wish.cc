@@ -26,6 +26,11 @@ std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) {
             .exact = std::nullopt,
             .owner = owner,
             .pool_claim = claim.owner_uid};
+  if (const auto promised = PromisedBlock(claim)) {
+    wish.exact = promised;
+    wish.promised = true;
+    return wish;
+  }
   if (claim.block_size && !claim.requested.empty()) {
     return std::unexpected(
         Denial{"InvalidRequest", "spec.blockSize and spec.requestedCIDR exclude each other"});
@@ -38,10 +43,6 @@ std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) {
                                           requested ? "host bits are set" : requested.error())});
     }
     wish.exact = *requested;
-  }
-  if (const auto promised = PromisedBlock(claim)) {
-    wish.exact = promised;
-    wish.promised = true;
   }
   return wish;
 }
