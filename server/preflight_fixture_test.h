@@ -41,12 +41,13 @@ class PreflightTest : public testing::Test {
         .as_string();
   }
 
+  async::Task<void> LookInto(PreflightReport* report, Json values) {
+    *report =
+        co_await AskSystems(&systems_, &executor_, &transport_, std::move(values), "berth-system");
+  }
   PreflightReport Look(Json values = {}) {
     PreflightReport report;
-    const auto look = [&]() -> async::Task<void> {
-      report = co_await AskSystems(&systems_, &executor_, &transport_, values, "berth-system");
-    };
-    const auto running = async::Start(look());
+    const auto running = async::Start(LookInto(&report, std::move(values)));
     executor_.RunUntilIdle();
     EXPECT_FALSE(running);
     return report;

@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "log/log.h"

@@ -90,7 +90,8 @@ void Webhooks::Serve(const drogon::HttpRequestPtr& request, http::Callback callb
   }
   Serve(found->first, request->body(), request->getHeader("audit-id"),
         [request, callback = std::move(callback)](std::expected<std::string, kube::Status> answer) {
-          callback(answer ? http::Respond(200, std::move(*answer)) : http::Respond(answer.error()));
+          if (answer) return callback(http::Respond(200, std::move(*answer)));
+          callback(http::Respond(answer.error()));
         });
 }
 

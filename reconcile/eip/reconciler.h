@@ -145,7 +145,7 @@ class Reconciler {
   async::Task<Next> Rest(Pass* pass, std::string unlike);
   async::Task<Outcome> Fail(Pass* pass, Error error);
   // The API server refuses a write of metadata or spec, as a webhook or a policy may.
-  async::Task<void> TellRefusedWrite(Pass* pass, const Error& error);
+  async::Task<void> TellRefusedWrite(Pass* pass, Error error);
 
   cloud::Vpc& VpcOf(const Pass& pass) { return parts_.vpcs.In(pass.here.account); }
   Lookout& LookoutOf(const Pass& pass);

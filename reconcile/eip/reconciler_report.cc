@@ -172,7 +172,7 @@ async::Task<Reconciler::Outcome> Reconciler::Fail(Pass* pass, Error error) {
   co_return std::unexpected(std::move(error));
 }
 
-async::Task<void> Reconciler::TellRefusedWrite(Pass* pass, const Error& error) {
+async::Task<void> Reconciler::TellRefusedWrite(Pass* pass, Error error) {
   const bool deleting = pass->object.id.deleting != 0;
   const std::string sentence = Format(
       "the API server refused Berth's write of {}: {}; let the webhook, the policy or the role "

@@ -276,15 +276,16 @@ bool Space::Keeps(const std::string& pool, const std::string& claim, const Cidr&
                               [&](const Cidr& range) { return range.Overlaps(block); });
 }
 
-// Whether a pool that overlaps this one has given out some of the wish's block. The pools above it
-// hold its range, and the child pool that the block is for stands on it.
-bool Space::IsGivenBeside(const PoolState& state, const Wish& wish) {
-  return std::ranges::any_of(Around(state).ranges.Overlapping(*wish.exact), [&](const auto& entry) {
+// Whether a pool that overlaps this one has given out some of the block. The pools above it hold
+// its range, and the child pool that the block is for stands on it.
+bool Space::IsGivenBeside(const PoolState& state, const Promise& promise) {
+  const Cidr& block = promise.block;
+  return std::ranges::any_of(Around(state).ranges.Overlapping(block), [&](const auto& entry) {
     const PoolState& other = *entry.value;
     if (&other == &state || IsAncestor(other.key, state.key)) return false;
-    if (!wish.pool_claim.empty() && IsAncestor(state.key, other.key)) return false;
+    if (!promise.wish.pool_claim.empty() && IsAncestor(state.key, other.key)) return false;
     bool given = false;
-    other.space->ForEachOverlapping(*wish.exact, [&](const Hold& hold) {
+    other.space->ForEachOverlapping(block, [&](const Hold& hold) {
       given = hold.use == Use::kSubnet || (hold.use == Use::kReserved && !Yields(hold));
       return !given;
     });
@@ -294,19 +295,19 @@ bool Space::IsGivenBeside(const PoolState& state, const Wish& wish) {
 
 std::vector<Owner> Space::Keep(const std::vector<Promise>& promises) {
   std::vector<Owner> kept;
-  for (const auto& [pool, wish] : promises) {
-    if (!Keeps(pool, wish.claim, *wish.exact) || pending_.contains(wish.owner) ||
+  for (const Promise& promise : promises) {
+    const auto& [pool, wish, block] = promise;
+    if (!Keeps(pool, wish.claim, block) || pending_.contains(wish.owner) ||
         !BindingsOfClaim(pool, wish.owner).empty() || ClusterDenial(pool, wish)) {
       continue;
     }
     PoolState& state = *Mutable(pool);
-    if (IsGivenBeside(state, wish) ||
-        !state.space->Record(*wish.exact, Use::kReserved, wish.owner)) {
+    if (IsGivenBeside(state, promise) || !state.space->Record(block, Use::kReserved, wish.owner)) {
       continue;
     }
-    pending_.emplace(wish.owner, Pending{pool, *wish.exact, wish.cluster});
-    Bind(pool, wish.cluster, {0, wish.owner, *wish.exact, Fingerprint(wish.claim)});
-    Took(state, *wish.exact);
+    pending_.emplace(wish.owner, Pending{pool, block, wish.cluster});
+    Bind(pool, wish.cluster, {0, wish.owner, block, Fingerprint(wish.claim)});
+    Took(state, block);
     kept.push_back(wish.owner);
   }
   return kept;

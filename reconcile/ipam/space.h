@@ -96,10 +96,11 @@ class Space {
 
   Space(async::Executor& executor, Callbacks callbacks);
 
-  // The right of a claim to the block that it was told of, `wish.exact`, whose Subnet is gone.
+  // The right of a claim to the block that it was told of, whose Subnet is gone.
   struct Promise {
     std::string pool;
     Wish wish;
+    Cidr block;
   };
 
   // Everything anew, from what the API server has. A promise that can be kept is an assignment, as
@@ -250,7 +251,7 @@ class Space {
   void Rename(PoolState& state, const std::string& uid);
   std::vector<Owner> Fit(PoolState& state, const std::vector<Promise>& promises);
   std::vector<Owner> Keep(const std::vector<Promise>& promises);
-  bool IsGivenBeside(const PoolState& state, const Wish& wish);
+  bool IsGivenBeside(const PoolState& state, const Promise& promise);
   void AbandonUnready(const std::vector<Owner>& kept);
   void Bind(const std::string& pool, std::string_view cluster, const Binding& binding);
   void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);

@@ -48,9 +48,11 @@ std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) {
 }
 
 std::optional<Space::Promise> PromiseOf(const Claim& claim) {
-  if (claim.lost || !PromisedBlock(claim)) return std::nullopt;
+  const auto block = claim.lost ? std::nullopt : PromisedBlock(claim);
+  if (!block) return std::nullopt;
   auto wish = WishOf(claim, Fingerprint(claim.id.uid));
-  return wish ? std::optional(Space::Promise{claim.PoolKey(), std::move(*wish)}) : std::nullopt;
+  if (!wish) return std::nullopt;
+  return Space::Promise{claim.PoolKey(), std::move(*wish), *block};
 }
 
 std::expected<Cidr, Denial> AssignTo(Space& space, const Claim& claim, const Wish& wish) {
