@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "http/media_type.h"
 #include "kube/status.h"
 #include "kube/transport.h"
 

@@ -365,7 +365,9 @@ bool ConnectionGuard::OnAnswer(const StatePtr& state, std::size_t bytes) {
   state->handed += fits ? bytes : kShortAnswer;
   // By the time this runs Drogon has sent what the socket took.
   if (large || state->waiting)
-    connection->getLoop()->queueInLoop([this, state, connection] { GoOn(*state, connection); });
+    connection->getLoop()->queueInLoop([this, state, connection] {
+      if (connection->connected()) GoOn(*state, connection);
+    });
   return fits;
 }
 

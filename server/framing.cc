@@ -5,6 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "http/media_type.h"
+
 namespace berth::server {
 namespace {
 
@@ -203,7 +205,7 @@ bool RequestFramer::ReadHeaderLine(std::string_view input, std::string_view line
 void RequestFramer::NoteHeader(std::string_view input, std::string_view name,
                                std::string_view value) {
   if (EqualsIgnoreCase(name, "content-type")) {
-    json_ = value.starts_with("application/json");
+    json_ = http::IsMediaType(value, "application/json");
   } else if (EqualsIgnoreCase(name, "connection")) {
     has_connection_ = true;
   } else if (EqualsIgnoreCase(name, "audit-id")) {

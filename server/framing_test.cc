@@ -65,6 +65,7 @@ TEST(Framing, OtherRequestsAreLeftToDrogon) {
            post + json + "X-Remote-Group: a\r\nX-Remote-Group: b\r\n" + body,
            post + json + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
            post + "Host: x\r\nContent-Type: text/plain\r\n" + body,
+           post + "Host: x\r\nContent-Type: application/jsonx\r\n" + body,
            post + "Host: x\r\n" + body,
        }) {
     RequestFramer framer;

@@ -277,6 +277,8 @@ TEST_F(IpamAlone, RefusesWhatIsNoReviewOfItsResource) {
   EXPECT_EQ(Send("/validate/plexaubnet.io/pods", "{}").code, 404);
   EXPECT_EQ(Send(kValidate, "{}", drogon::Get).code, 405);
   EXPECT_EQ(Send(kValidate, "{}", drogon::Post, "text/plain").code, 415);
+  EXPECT_EQ(Send(kValidate, "{}", drogon::Post, "application/jsonx").code, 415);
+  EXPECT_EQ(Send(kValidate, "{}", drogon::Post, "application/json;charset=utf-8").code, 400);
 }
 
 TEST_F(IpamAlone, CountsByResult) {

@@ -85,7 +85,7 @@ void Webhooks::Serve(const drogon::HttpRequestPtr& request, http::Callback callb
   if (request->method() != drogon::Post) {
     return callback(http::Respond(kube::MethodNotAllowed("", "webhooks", request->methodString())));
   }
-  if (!request->getHeader("content-type").starts_with(http::kJson)) {
+  if (!http::IsMediaType(request->getHeader("content-type"), http::kJson)) {
     return callback(http::Respond(kube::UnsupportedMediaType(http::kJson)));
   }
   Serve(found->first, request->body(), request->getHeader("audit-id"),

@@ -123,7 +123,7 @@ std::expected<void, kube::Status> CheckOptions(const kube::RequestTarget& target
 std::expected<kube::JsonView, kube::Status> ReadBody(const drogon::HttpRequestPtr& request,
                                                      kube::JsonDocument& document) {
   const std::string& content_type = request->getHeader("content-type");
-  if (!content_type.empty() && !content_type.starts_with(http::kJson))
+  if (!content_type.empty() && !http::IsMediaType(content_type, http::kJson))
     return std::unexpected(kube::UnsupportedMediaType(http::kJson));
   if (request->body().size() > kMostOfABody)
     return std::unexpected(kube::RequestEntityTooLarge(kMostOfABody));

@@ -120,7 +120,9 @@ TEST(ServerThread, RunsPodsWhereItIsGivenMachinery) {
               .body = R"({"metadata":{"name":"worker"}})"});
   AwaitLine(
       thread, pods, R"("phase":"Running")",
-      {.method = kube::Method::kPost, .path = pods, .body = R"({"metadata":{"name":"web"}})"});
+      {.method = kube::Method::kPost,
+       .path = pods,
+       .body = R"({"metadata":{"name":"web"},"spec":{"containers":[{"name":"c","image":"i"}]}})"});
   AwaitLine(thread, pods, R"("type":"DELETED")",
             {.method = kube::Method::kDelete, .path = pods + "/web?gracePeriodSeconds=1"});
 }

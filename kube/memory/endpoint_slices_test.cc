@@ -114,7 +114,7 @@ TEST(EndpointSlices, EachFamilyAndEachSetOfPortsHasItsOwn) {
   cluster.AddNodes(1);
   const auto pod = [&](const char* name, const char* port) {
     cluster.Post(kPods, Format(R"({{"metadata":{{"name":"{}","labels":{{"app":"web"}}}},"spec":{{)"
-                               R"("containers":[{{"name":"c","ports":[{}]}}]}}}})",
+                               R"("containers":[{{"name":"c","image":"i","ports":[{}]}}]}}}})",
                                name, port));
   };
   pod("old", R"({"name":"http","containerPort":8080})");

@@ -171,6 +171,44 @@ void PreparePod(Value& object, const Value* old) {
   if (!old) ObjectAt(object, "status").insert_or_assign("phase", "Pending");
 }
 
+constexpr std::string_view kPodUpdate =
+    "Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+    "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set "
+    "to 1 if it was previously negative)";
+
+// The part of a pod's spec that no update may change. A pod gets its node by one.
+Value FixedSpec(const Value& pod, bool has_node) {
+  Value spec = *Find(pod, "spec");
+  for (const char* key : {"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds"})
+    spec.erase(key);
+  if (!has_node) spec.erase("nodeName");
+  for (const char* key : {"containers", "initContainers"}) {
+    Value* list = spec.find(key);
+    if (!list || !list->is_array()) continue;
+    for (Value& container : list->array_range()) {
+      if (container.is_object()) container.erase("image");
+    }
+  }
+  return spec;
+}
+
+void ValidatePod(const Value& object, const Value* old, Causes& causes) {
+  const Value* containers = Find(object, "spec", "containers");
+  const bool is_list = containers && containers->is_array();
+  if (!is_list || containers->empty()) causes.push_back(RequiredValue("spec.containers"));
+  for (std::size_t i = 0; is_list && i < containers->size(); ++i) {
+    for (const char* key : {"name", "image"}) {
+      if (TextAt((*containers)[i], key).empty())
+        causes.push_back(RequiredValue(Format("spec.containers[{}].{}", i, key)));
+    }
+  }
+  if (!old) return;
+  const bool has_node = !TextAt(*old, "spec", "nodeName").empty();
+  if (FixedSpec(object, has_node) != FixedSpec(*old, has_node))
+    causes.push_back({"FieldValueForbidden", std::string(kPodUpdate), "spec"});
+}
+
 // As kube-apiserver: a pod that runs nowhere ends at once.
 std::int64_t PodGracePeriod(const Value& pod, const Value& options) {
   const std::string_view phase = TextAt(pod, "status", "phase");
@@ -221,7 +259,9 @@ Rules SecretRules() {
 Rules LeaseRules() {
   return {.decode = DecodeLease, .prepare = PrepareLease, .validate = ValidateLease};
 }
-Rules PodRules() { return {.prepare = PreparePod, .grace_period = PodGracePeriod}; }
+Rules PodRules() {
+  return {.prepare = PreparePod, .validate = ValidatePod, .grace_period = PodGracePeriod};
+}
 Rules ServiceRules() { return {.prepare = PrepareService}; }
 Rules EndpointSliceRules() { return {.prepare = PrepareEndpointSlice}; }
 

@@ -101,6 +101,31 @@ TEST(Machinery, APodIsNotReadyWhileItsAnnotationOrItsNodeSaysSo) {
   EXPECT_EQ(Condition(cluster.Pod("web"), "Ready"), "False");
 }
 
+TEST(Machinery, APodNeedsContainersWithANameAndAnImage) {
+  Simulated cluster;
+  EXPECT_THAT(cluster.Send(Method::kPost, kPods, R"({"metadata":{"name":"p"},"spec":{}})").body,
+              HasSubstr("spec.containers: Required value"));
+  const Response nameless =
+      cluster.Send(Method::kPost, kPods, R"({"metadata":{"name":"p"},"spec":{"containers":[{}]}})");
+  EXPECT_EQ(nameless.code, 422);
+  EXPECT_THAT(nameless.body, HasSubstr("spec.containers[0].name: Required value"));
+  EXPECT_THAT(nameless.body, HasSubstr("spec.containers[0].image: Required value"));
+}
+
+TEST(Machinery, OfAPodsSpecTheImageCanBeChanged) {
+  Simulated cluster;
+  cluster.AddNodes(2);
+  cluster.AddPod("web");
+  cluster.Settle();
+  const std::string web = Format("{}/web", kPods);
+  EXPECT_EQ(cluster.Patch(web, R"({"spec":{"containers":[{"name":"c","image":"j"}]}})"), 200);
+  for (const char* spec :
+       {R"({"nodeName":"other"})", R"({"hostNetwork":true})",
+        R"({"containers":[{"name":"c","image":"j"},{"name":"d","image":"j"}]})"}) {
+    EXPECT_EQ(cluster.Patch(web, Format(R"({{"spec":{}}})", spec)), 422) << spec;
+  }
+}
+
 TEST(Machinery, SomebodyElseCanGiveAPodItsAddress) {
   Simulated cluster;
   cluster.AddNodes(1);

@@ -150,6 +150,7 @@ void ValidateOwners(const Value& metadata, Causes& causes) {
   const Value* owners = Find(metadata, "ownerReferences");
   if (!owners) return;
   const Value* controller = nullptr;
+  std::string all;
   for (const Value& owner : owners->array_range()) {
     // No more are told, and one that names all references is long.
     if (causes.size() >= kMaxCauses) return;
@@ -157,8 +158,10 @@ void ValidateOwners(const Value& metadata, Causes& causes) {
     const Value* flag = Find(owner, "controller");
     if (!flag || !flag->is_bool() || !flag->as<bool>()) continue;
     if (controller) {
-      std::string all;
-      for (const Value& one : owners->array_range()) all += (all.empty() ? "" : ",") + Written(one);
+      if (all.empty()) {
+        for (const Value& one : owners->array_range())
+          all += (all.empty() ? "" : ",") + Written(one);
+      }
       causes.push_back(InvalidOwners(
           "[" + all + "]",
           Format("Only one reference can have Controller set to true. Found \"true\" in "

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <map>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "log/format.h"
@@ -157,62 +160,88 @@ constexpr std::string_view kDirective = "$patch";
 constexpr std::string_view kDeleteFromList = "$deleteFromPrimitiveList/";
 constexpr std::string_view kRetainKeys = "$retainKeys";
 
+// The texts of a list's items.
+std::unordered_set<std::string> TextsOf(const Value& list) {
+  std::unordered_set<std::string> texts;
+  for (const Value& item : list.array_range()) texts.insert(item.to_string());
+  return texts;
+}
+
+// The places of a list's items by the text of the items' key.
+using Places = std::unordered_map<std::string, std::deque<std::size_t>>;
+
+Places PlacesOf(const Value& list, const auto& text_of) {
+  Places places;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (std::string text = text_of(list[i]); !text.empty()) places[text].push_back(i);
+  }
+  return places;
+}
+
 // The patch's items first, unless one that only the server has stood before the next of them.
-Value InOrder(const Value& patched, const Value& server_only, const Value& server,
-              const auto& same) {
-  const auto index = [&](const Value& item) {
-    for (std::size_t i = 0; i < server.size(); ++i) {
-      if (same(server[i], item)) return i;
-    }
-    return server.size();
+Value InOrder(const Value& patched, const Value& server_only, const Places& server,
+              const auto& text_of) {
+  const auto place = [&](const Value& item) {
+    const auto found = server.find(text_of(item));
+    return found == server.end() ? std::string::npos : found->second.front();
   };
   Value merged = Value::Array();
   std::size_t i = 0, j = 0;
   while (i < patched.size() || j < server_only.size()) {
-    const bool server_next =
-        i == patched.size() || (j < server_only.size() && index(patched[i]) < server.size() &&
-                                index(server_only[j]) < index(patched[i]));
+    bool server_next = i == patched.size();
+    if (!server_next && j < server_only.size()) {
+      const std::size_t next = place(patched[i]);
+      server_next = next != std::string::npos && place(server_only[j]) < next;
+    }
     merged.push_back(server_next ? server_only[j++] : patched[i++]);
   }
   return merged;
 }
 
 void MergeSet(Value& list, const Value& patch) {
+  const auto text_of = [](const Value& item) { return item.to_string(); };
+  const auto named = TextsOf(patch);
   Value rest = Value::Array();
   for (const Value& item : list.array_range()) {
-    if (!Contains(patch, item)) rest.push_back(item);
+    if (!named.contains(item.to_string())) rest.push_back(item);
   }
-  list = InOrder(patch, rest, list, [](const Value& a, const Value& b) { return a == b; });
+  list = InOrder(patch, rest, PlacesOf(list, text_of), text_of);
 }
 
 void MergeByKey(Value& list, const Value& patch, std::string_view key) {
-  const auto same = [&](const Value& a, const Value& b) {
-    const Value* one = Find(a, key);
-    const Value* other = Find(b, key);
-    return one && other && *one == *other;
+  const auto text_of = [key](const Value& item) {
+    const Value* value = Find(item, key);
+    return value ? value->to_string() : std::string();
   };
+  const Places places = PlacesOf(list, text_of);
+  Places left = places;
+  std::vector<bool> taken(list.size());
   Value patched = Value::Array();
-  Value rest = list;
   for (const Value& change : patch.array_range()) {
     Value item = Value::Object();
-    for (std::size_t i = 0; i < rest.size(); ++i) {
-      if (!same(rest[i], change)) continue;
-      item = rest[i];
-      rest.EraseAt(i);
-      break;
+    if (const auto found = left.find(text_of(change)); found != left.end()) {
+      item = list[found->second.front()];
+      taken[found->second.front()] = true;
+      found->second.pop_front();
+      if (found->second.empty()) left.erase(found);
     }
     if (TextAt(change, kDirective) == "delete") continue;
     StrategicMergePatch(item, change);
     patched.push_back(std::move(item));
   }
-  list = InOrder(patched, rest, list, same);
+  Value rest = Value::Array();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!taken[i]) rest.push_back(list[i]);
+  }
+  list = InOrder(patched, rest, places, text_of);
 }
 
 void DeleteFromList(Value& object, std::string_view member, const Value& items) {
   if (!object.contains(member) || !object[member].is_array() || !items.is_array()) return;
+  const auto named = TextsOf(items);
   Value rest = Value::Array();
   for (const Value& item : object[member].array_range()) {
-    if (!Contains(items, item)) rest.push_back(item);
+    if (!named.contains(item.to_string())) rest.push_back(item);
   }
   object.insert_or_assign(member, std::move(rest));
 }
@@ -248,9 +277,11 @@ std::string_view MergeKeyOf(std::string_view list, const Value& patch) {
 
 // A union, as a volume is one, keeps the members that the patch names, and no others.
 void Retain(Value& object, const Value& names) {
+  const auto named = TextsOf(names);
   std::vector<std::string> others;
   for (const auto& member : object.object_range()) {
-    if (!Contains(names, Value(std::string(member.key())))) others.emplace_back(member.key());
+    if (!named.contains(Value(std::string(member.key())).to_string()))
+      others.emplace_back(member.key());
   }
   for (const std::string& other : others) object.erase(other);
 }
@@ -263,9 +294,11 @@ void MergeMember(Value& object, std::string_view key, const Value& patch) {
     object.erase(key);
     return;
   }
+  // An EndpointSlice's own lists are replaced.
+  const bool merges = patch.is_array() && !object.contains("addressType");
+  const std::string_view merge_key = merges ? MergeKeyOf(key, patch) : "";
   Value& member = object[key];
   if (patch.is_array() && member.is_array() && key == "finalizers") return MergeSet(member, patch);
-  const std::string_view merge_key = patch.is_array() ? MergeKeyOf(key, patch) : "";
   if (merge_key.empty()) return StrategicMergePatch(member, patch);
   if (!member.is_array()) member = Value::Array();
   MergeByKey(member, patch, merge_key);

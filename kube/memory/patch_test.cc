@@ -73,6 +73,41 @@ TEST(StrategicMergePatch, ChangesOnePortOfAServiceAndKeepsTheOthers) {
                             R"({"name":"s","port":443}]}})"));
 }
 
+TEST(StrategicMergePatch, ReplacesTheListsOfAnEndpointSlice) {
+  Value slice = Decode(R"({"addressType":"IPv4","endpoints":[{"addresses":["10.0.0.1"]}],)"
+                       R"("ports":[{"name":"h","port":80},{"name":"s","port":443}]})");
+  StrategicMergePatch(slice, Decode(R"({"endpoints":[],"ports":[{"port":80}]})"));
+  EXPECT_EQ(slice, Decode(R"({"addressType":"IPv4","endpoints":[],"ports":[{"port":80}]})"));
+}
+
+TEST(StrategicMergePatch, ItemsWithTheSameKeyAreMergedOneByOne) {
+  Value container = Decode(R"({"ports":[{"containerPort":53,"protocol":"TCP","name":"t"},)"
+                           R"({"containerPort":53,"protocol":"UDP","name":"u"}]})");
+  StrategicMergePatch(container, Decode(R"({"ports":[{"containerPort":53,"protocol":"TCP"},)"
+                                        R"({"containerPort":53,"protocol":"UDP"}]})"));
+  EXPECT_EQ(container, Decode(R"({"ports":[{"containerPort":53,"protocol":"TCP","name":"t"},)"
+                              R"({"containerPort":53,"protocol":"UDP","name":"u"}]})"));
+}
+
+// A comparison of each item with each other would take minutes.
+TEST(StrategicMergePatch, LongListsAreMergedInLinearTime) {
+  Value pod = Value::Object();
+  Value containers = Value::Array();
+  Value finalizers = Value::Array();
+  for (int i = 0; i < 60'000; ++i) {
+    Value container = Value::Object();
+    container.insert_or_assign("name", std::to_string(i));
+    containers.push_back(std::move(container));
+  }
+  for (int i = 0; i < 60'000; ++i) finalizers.push_back(std::to_string(i));
+  pod.insert_or_assign("containers", std::move(containers));
+  pod.insert_or_assign("finalizers", std::move(finalizers));
+  const Value patch = pod;
+  const Value before = pod;
+  StrategicMergePatch(pod, patch);
+  EXPECT_EQ(pod, before);
+}
+
 TEST(StrategicMergePatch, AVolumeBecomesOneOfAnotherKind) {
   Value pod = Decode(R"({"volumes":[{"name":"v","emptyDir":{}},{"name":"w","emptyDir":{}}]})");
   StrategicMergePatch(pod, Decode(R"({"volumes":[{"$retainKeys":["name","hostPath"],)"
