@@ -2,10 +2,7 @@
 
 #include <array>
 
-#include "handlers/admission/ipam.h"
 #include "log/format.h"
-#include "reconcile/ipam/desk.h"
-#include "reconcile/ipam/system.h"
 #include "simulate/ipam_picture.h"
 #include "simulate/ipam_stories.h"
 #include "simulate/ipam_users.h"
@@ -24,7 +21,7 @@ constexpr auto kCalm = 2min;
 
 }  // namespace
 
-Ipam::Ipam() = default;
+Ipam::Ipam() : SystemScenario("ipam") {}
 Ipam::~Ipam() = default;
 
 void Ipam::SetUp(World& world) {
@@ -32,7 +29,7 @@ void Ipam::SetUp(World& world) {
   world.Must({.method = kube::Method::kPost,
               .path = "/api/v1/namespaces",
               .body = R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other"}})"});
-  InstallWebhooks(world, admission::RegisterIpam);
+  InstallWebhooks(world);
   users_ = std::make_unique<Users>(
       world, IpamUsers(), std::vector<std::string>(kNamespaces.begin(), kNamespaces.end()));
   users_->on_tampered = [this](const Json& object, const std::string&) {
@@ -55,18 +52,16 @@ void Ipam::SetUp(World& world) {
   }
 }
 
-std::unique_ptr<SystemScenario::Berth> Ipam::Make(Process& process, kube::Transport& transport,
-                                                  const std::string& identity) {
-  return std::make_unique<EngineBerth<ipam::System, ipam::Desk>>(
-      admission::RegisterIpam, process, transport, identity,
-      ipam::System::Options{.stamp_key = "the simulation's key"});
-}
-
 std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
                                        const kube::Request& request) {
-  if (writer == "user") return std::nullopt;
   for (const std::string ns : kNamespaces) {
     const std::string base = IpamPicture::Collection(ns, "");
+    if (writer == "user") {
+      if (request.method != kube::Method::kPost || request.path != base + "subnets") continue;
+      const std::string name = NameOf(Json::parse(request.body));
+      by_hand_.insert(UidOf(world.Ask({.path = request.path + "/" + name}).body));
+      continue;
+    }
     if (!request.path.starts_with(base)) continue;
     const std::string_view path = std::string_view(request.path).substr(base.size());
     if (request.method == kube::Method::kDelete &&
@@ -87,7 +82,7 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
 
 std::optional<std::string> Ipam::Unsettled(World& world) {
   for (const char* ns : kNamespaces) {
-    if (auto wrong = IpamPicture(world, ns).CheckAll()) return Format("{}: {}", ns, *wrong);
+    if (auto wrong = IpamPicture(world, ns).CheckAll(by_hand_)) return Format("{}: {}", ns, *wrong);
   }
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,10 +33,8 @@ class Ipam : public SystemScenario {
   std::optional<std::string> Left(World& world) override;
 
  private:
-  std::unique_ptr<Berth> Make(Process& process, kube::Transport& transport,
-                              const std::string& identity) override;
-
   std::map<std::string, std::string> told_;  // see IpamPicture::CheckStatus
+  std::set<std::string> by_hand_;            // uids of Subnets that users have written
   std::unique_ptr<IpamStories> stories_;
 };
 

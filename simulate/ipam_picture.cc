@@ -130,7 +130,12 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
   if (exists ? reason == "PoolNotFound" : reason != "PoolNotFound" && !first) {
     return Format("claim {}: {}, and the pool {}", name, reason, exists ? "is" : "is not");
   }
-  if (reason == "PoolExhausted" && range && !KeepsSome(pools_.at(pool))) {
+  // A child pool that was moved out of its parent holds its old range until it has another.
+  const bool lends = std::ranges::any_of(pools_, [&](const auto& child) {
+    return Text(Part(child.second, "spec"), "parentRef") == pool &&
+           ReasonOf(child.second) == "OutsideParent";
+  });
+  if (reason == "PoolExhausted" && range && !lends && !KeepsSome(pools_.at(pool))) {
     const Json pool_spec = Part(pools_.at(pool), "spec");
     const auto longest = pool_spec.get_value_or<std::int64_t>("maxBlockSize", 128);
     const auto size = spec.get_value_or<std::int64_t>(
@@ -149,8 +154,8 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
                   kept->ToString());
   }
   const auto requested = Cidr::Parse(Text(spec, "requestedCIDR"));
-  if (reason == "RequestedCIDRTaken" && requested && range && !KeepsSome(pools_.at(pool)) &&
-      !Used(pool, *requested, true)) {
+  if (reason == "RequestedCIDRTaken" && requested && range && !lends &&
+      !KeepsSome(pools_.at(pool)) && !Used(pool, *requested, true)) {
     return Format("claim {} is told that {} is taken, which it is not", name,
                   requested->ToString());
   }
@@ -199,7 +204,14 @@ IpamPicture::Wrong IpamPicture::CheckClaim(const Json& claim, bool held) const {
   return CheckReason(claim);
 }
 
-IpamPicture::Wrong IpamPicture::CheckClaims() const {
+bool IpamPicture::IsBoundElsewhere(const Block& block) const {
+  const auto claim = std::ranges::find(claims_, block.claim_uid, UidOf);
+  if (claim == claims_.end()) return false;
+  const Json status = Part(*claim, "status");
+  return Text(status, "phase") == "Bound" && Text(status, "allocatedCIDR") != block.cidr.ToString();
+}
+
+IpamPicture::Wrong IpamPicture::CheckClaims(const std::set<std::string>& by_hand) const {
   std::set<std::string> uids;
   std::set<std::pair<std::string, std::string>> held;  // claim and pool
   for (const Json& claim : claims_) uids.insert(UidOf(claim));
@@ -217,6 +229,8 @@ IpamPicture::Wrong IpamPicture::CheckClaims() const {
       if (!range || !range->Contains(block.cidr) || Taken(block)) continue;
       return Format("Subnet {} is {}", block.name, block.phase);
     }
+    // A user restores a Subnet that the claim had before.
+    if (by_hand.contains(block.uid) && IsBoundElsewhere(block)) continue;
     if (!held.emplace(block.claim_uid, block.pool).second) {
       return "two Subnets are of the claim of " + block.name;
     }
@@ -293,7 +307,8 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
     const bool ends = pool_of != pools_.end() && Deleting(pool_of->second);
     if (phase != "Bound" && phase != "Error" && !ends)
       return Format("{} is {}", NameOf(claim), phase);
-    if (ReasonOf(claim) == "InvalidRequest") {
+    // A child that was made before its parent was moved away keeps its block.
+    if (ReasonOf(claim) == "InvalidRequest" && pool_of == pools_.end()) {
       const auto block = std::ranges::find_if(claims_, [&](const Json& one) {
         return OwnerOf(one) == UidOf(claim) && NameOf(one) == ipam::ChildClaimName(MakerOf(one)) &&
                Text(Part(one, "status"), "phase") == "Bound";
@@ -331,8 +346,8 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
   return std::nullopt;
 }
 
-IpamPicture::Wrong IpamPicture::CheckAll() const {
-  if (auto wrong = CheckClaims()) return wrong;
+IpamPicture::Wrong IpamPicture::CheckAll(const std::set<std::string>& by_hand) const {
+  if (auto wrong = CheckClaims(by_hand)) return wrong;
   for (const auto& [name, pool] : pools_) {
     if (auto wrong = CheckPool(name, pool)) return wrong;
     if (auto wrong = CheckChild(name, pool)) return wrong;

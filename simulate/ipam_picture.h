@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,8 +48,8 @@ class IpamPicture {
   // part of a child pool that gives out blocks.
   Wrong CheckStatus(std::string_view plural, std::string_view name,
                     std::map<std::string, std::string>& told) const;
-  // In the end.
-  Wrong CheckAll() const;
+  // In the end. `by_hand` are the uids of Subnets that users have written.
+  Wrong CheckAll(const std::set<std::string>& by_hand) const;
   // Whether there is anything.
   Wrong CheckEmpty() const;
 
@@ -59,6 +60,9 @@ class IpamPicture {
   bool Used(const std::string& pool, const ipam::Cidr& block, bool with_children) const;
   bool Taken(const Block& block) const;
   bool IsBaseOf(const Block& block, const std::string& pool) const;
+  bool WasBaseOf(const Block& block, const std::string& pool) const;
+  bool KeepsForOther(const std::string& pool, const std::string& claim,
+                     const ipam::Cidr& block) const;
   Wrong CheckChild(const std::string& name, const Json& pool) const;
   bool Rests(const Block& block) const;
   Wrong CheckReason(const Json& claim) const;
@@ -69,7 +73,8 @@ class IpamPicture {
   Wrong CheckPlaced(const Block& block) const;
   Wrong CheckBound(const Json& claim) const;
   Wrong CheckClaim(const Json& claim, bool held) const;
-  Wrong CheckClaims() const;
+  Wrong CheckClaims(const std::set<std::string>& by_hand) const;
+  bool IsBoundElsewhere(const Block& block) const;
   Wrong CheckPool(const std::string& name, const Json& pool) const;
   Wrong CheckPoolClaims() const;
 

@@ -48,6 +48,18 @@ bool IpamPicture::IsBaseOf(const Block& block, const std::string& pool) const {
   });
 }
 
+// The block is of a pool claim's own SubnetClaim, and was the base of the pool, or of one above it,
+// before users edited the clusterID that tells. The pool gives nothing out from now on.
+bool IpamPicture::WasBaseOf(const Block& block, const std::string& pool) const {
+  const auto claim = std::ranges::find(claims_, block.named_uid, UidOf);
+  if (claim == claims_.end() || Number((*claim)["metadata"], "generation") == 1) return false;
+  const auto maker = std::ranges::find(pool_claims_, OwnerOf(*claim), UidOf);
+  if (maker == pool_claims_.end()) return false;
+  const std::string base = Text(Part(*maker, "status"), "boundPoolName");
+  return (base == pool || IsAncestor(base, pool)) && block.cidr == RangeOf(base) &&
+         Text(Part(*maker, "spec"), "parentPoolRef") == block.pool;
+}
+
 IpamPicture::Wrong IpamPicture::CheckMove(const Json& claim,
                                           std::map<std::string, std::string>& told) const {
   const Json status = Part(claim, "status");
@@ -61,7 +73,7 @@ IpamPicture::Wrong IpamPicture::CheckMove(const Json& claim,
   const bool has_block = std::ranges::any_of(blocks_, [&](const Block& block) {
     return block.named_uid == UidOf(claim) && block.cidr.ToString() == before &&
            block.pool == Text(Part(claim, "spec"), "poolRef") && block.phase == "Allocated" &&
-           !block.deleting;
+           !block.deleting && pools_.contains(block.pool);  // without a pool it is Pending soon
   });
   if (!has_pool && !has_block) return std::nullopt;
   return Format("{} went from {}, which it still has, to {}", NameOf(claim), before, now);
@@ -115,6 +127,8 @@ IpamPicture::Wrong IpamPicture::CheckByHand(const Block& block,
   for (const Json& claim : claims_) {
     const auto known = told.find(UidOf(claim));
     const auto promised = Cidr::Parse(known == told.end() ? "" : known->second);
+    // A claim that was told of its loss waits like the Subnet.
+    if (ReasonOf(claim) == "AllocationLost") continue;
     if (!WasToldLast(claim) || Deleting(claim) || !promised || !promised->Overlaps(block.cidr) ||
         Text(Part(claim, "spec"), "poolRef") != block.pool) {
       continue;
@@ -130,17 +144,20 @@ IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
   // Pools that overlap by mistake hold what users write into them.
   const auto own = RangeOf(block.pool);
   const bool astray = own && !own->Contains(block.cidr);
+  // The block that the pool was made of, before it or its parent was moved away; plexaubnet gave it
+  // the uid of the pool claim as its clusterID.
+  const auto made_of = [this](const Block& inner, const Block& base) {
+    const auto pool = pools_.find(inner.pool);
+    return base.cidr.Contains(inner.cidr) &&
+           (base.cluster == inner.pool ||
+            (pool != pools_.end() && base.cluster == OwnerOf(pool->second)));
+  };
   for (const Block& other : blocks_) {
     if (other.uid == block.uid || other.phase != "Allocated" || !other.cidr.Overlaps(block.cidr) ||
         (!astray && other.pool != block.pool)) {
       continue;
     }
-    // The block that the pool was made of, before its range was moved away; plexaubnet gave it the
-    // uid of the pool claim as its clusterID.
-    const auto pool = pools_.find(block.pool);
-    const bool base = other.cluster == block.pool ||
-                      (pool != pools_.end() && other.cluster == OwnerOf(pool->second));
-    if (base && other.cidr.Contains(block.cidr)) continue;
+    if (made_of(block, other) || made_of(other, block)) continue;
     return Format("Subnets {} and {} were told that they have {} and {}", block.name, other.name,
                   block.cidr.ToString(), other.cidr.ToString());
   }
@@ -152,7 +169,7 @@ IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
     // By spec alone: a label does not change the generation, and the status may be older.
     const bool below = Text(Part(pool, "spec"), "parentRef") == block.pool;
     if (!gives || !below || !range || !range->Overlaps(block.cidr)) continue;
-    if (IsBaseOf(block, name)) continue;
+    if (IsBaseOf(block, name) || WasBaseOf(block, name)) continue;
     return Format("Subnet {} was told that it has {}, a part of pool {}, which is Ready",
                   block.name, block.cidr.ToString(), name);
   }
@@ -191,6 +208,18 @@ IpamPicture::Wrong IpamPicture::CheckChild(const std::string& name, const Json& 
   return std::nullopt;
 }
 
+// The pool keeps a part of a claim's block for another claim: a Subnet of it is not made again.
+bool IpamPicture::KeepsForOther(const std::string& pool, const std::string& claim,
+                                const Cidr& block) const {
+  const auto found = pools_.find(pool);
+  if (found == pools_.end()) return false;
+  const Json kept = Part(Part(found->second, "spec"), "preAllocations");
+  return std::ranges::any_of(kept.object_range(), [&](const auto& one) {
+    const auto other = Cidr::Parse(one.value().template as<std::string>());
+    return one.key() != claim && other && other->Overlaps(block);
+  });
+}
+
 // A claim that was told of a block and asks for it still has a right to it, with a Subnet or
 // without, unless it was told that the block is lost. A pool may keep the block for another claim.
 IpamPicture::Wrong IpamPicture::CheckPromised(
@@ -210,6 +239,7 @@ IpamPicture::Wrong IpamPicture::CheckPromised(
     const auto size = Number(spec, "blockSize");
     const std::string requested = Text(spec, "requestedCIDR");
     if (Text(ConditionOf(claim, "Ready"), "reason") == "AllocationLost") continue;
+    if (KeepsForOther(made.pool, NameOf(claim), *promised)) continue;
     if ((size > 0 && size != promised->prefix()) || (!requested.empty() && requested != block)) {
       continue;
     }
@@ -229,6 +259,7 @@ IpamPicture::Wrong IpamPicture::CheckNew(const std::string& subnet,
       continue;
     }
     if (IsBaseOf(other, made->pool) || IsBaseOf(*made, other.pool)) continue;
+    if (WasBaseOf(*made, other.pool)) continue;
     // A user can write the label, too, and a watch that is behind does not bring the Subnet in
     // time.
     if (!IsNamedByBerth(other)) continue;

@@ -54,7 +54,8 @@ async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
     co_return co_await Settle(std::move(key), 0);
   }
   auto given = co_await BlockOf(claim, owner);
-  Step told;
+  // When to come again for what the status does not say yet.
+  Outcome told;
   runtime::Requeue again = *settled;
   if (given) {
     refusals_.Forget(key);
@@ -72,7 +73,11 @@ async::Task<Outcome> ClaimReconciler::Reconcile(std::string key) {
   } else {
     co_return std::unexpected(given.error());
   }
-  if (!told) co_return std::unexpected(told.error());
+  if (told && told->after > again.after.zero()) {
+    again.after =
+        again.after > again.after.zero() ? std::min(again.after, told->after) : told->after;
+  }
+  if (!told) co_return told;
   co_return again;
 }
 
@@ -97,12 +102,15 @@ bool ClaimReconciler::BacksOff(const Claim& claim) const {
   return refusals_.Waiting(claim.id, context_.executor.Now()) != nullptr;
 }
 
-// A block is held for what the claim does not ask for any more: its spec was changed before there
-// was a Subnet. It is given back, at once or when it is certain that no Subnet comes of it.
+// A block is held for what the claim does not ask for any more, or cannot have: its spec was
+// changed, or its pool removed, before there was a Subnet. It is given back, at once or when it is
+// certain that no Subnet comes of it.
 bool ClaimReconciler::HasChanged(const Claim& claim, Owner owner) {
   const auto wish = WishOf(claim, owner);
   if (!context_.space.AssignmentOf(owner)) return false;
-  if (wish && context_.space.Fits(claim.PoolKey(), *wish)) return false;
+  // A block of a pool that is gone stays held for a claim that was told of it.
+  const bool kept = context_.space.Find(claim.PoolKey()) || (wish && wish->promised);
+  if (wish && kept && context_.space.Fits(claim.PoolKey(), *wish)) return false;
   const auto attempts = attempts_.find(claim.id.Key());
   if (attempts != attempts_.end() && attempts->second.contains(owner)) return true;
   context_.space.Abandon(owner);
@@ -151,14 +159,16 @@ async::Task<Outcome> ClaimReconciler::End(Claim claim) {
 }
 
 std::expected<Cidr, Denial> ClaimReconciler::Choose(const Claim& claim, Owner owner) {
-  const auto wish = WishOf(claim, owner);
+  auto wish = WishOf(claim, owner);
   if (!wish) return std::unexpected(wish.error());
   const std::string pool = claim.PoolKey();
+  wish->avoid = refusals_.Blocks(claim.id);
   if (wish->promised) return AssignTo(context_.space, claim, *wish);
   const auto stamp =
       ReadStamp(claim.stamp, context_.stamp_key, claim.id.ns, claim.id.name, claim.pool);
   const bool fits = stamp && (!wish->exact || *wish->exact == stamp->block) &&
-                    (!wish->size || *wish->size == stamp->block.prefix());
+                    (!wish->size || *wish->size == stamp->block.prefix()) &&
+                    (wish->exact || !std::ranges::contains(wish->avoid, stamp->block));
   if (fits) {
     if (auto redeemed = context_.space.Redeem(pool, stamp->token, stamp->block, *wish)) {
       return redeemed;
@@ -187,6 +197,11 @@ void ClaimReconciler::TakeNow(const Claim& claim) {
   if (claim.Bound() || claim.id.deleting != 0) return;
   // A claim that cannot be served is told when its turn comes.
   std::ignore = Choose(claim, Fingerprint(claim.id.uid));
+}
+
+bool ClaimReconciler::HasLeft(const Claim& claim) const {
+  const Claim* present = context_.caches.latest_claims.Get(claim.id.Key());
+  return !present || present->id.uid != claim.id.uid;
 }
 
 void ClaimReconciler::Left(const Claim& claim) {
@@ -225,6 +240,7 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Allocate(Clai
     const auto exists = co_await Exists(claim);
     if (!exists) co_return std::unexpected(exists.error());
     if (!*exists) {
+      if (HasLeft(claim)) Left(claim);
       co_return std::unexpected(
           kube::Error{kube::ErrorClass::kConflict, {}, "the cache is behind: the claim is gone"});
     }
@@ -262,10 +278,12 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Make(Claim cl
     made = co_await MakeAs(claim, owner, block, other_open ? usual : other);
   }
   // Given back, so that others may try with it, unless the claim was told of it and is still there.
-  const Claim* present = context_.caches.latest_claims.Get(claim.id.Key());
-  const bool gone = !present || present->id.uid != claim.id.uid;
   if (!made && made.error().error_class == kube::ErrorClass::kTerminal &&
-      (gone || PromisedBlock(claim) != block)) {
+      (HasLeft(claim) || PromisedBlock(claim) != block)) {
+    // A policy may refuse this block alone: the next try is with another one.
+    if (!HasLeft(claim) && MayAdmitAnother(made.error().message)) {
+      made.error().message = refusals_.NoteBlock(claim.id, claim.pool, block, made.error().message);
+    }
     context_.space.Abandon(owner);
   }
   co_return made;
@@ -275,6 +293,11 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::MakeAs(Claim 
                                                                           Cidr block,
                                                                           std::string name) {
   const std::string key = claim.id.Key();
+  // The claim may have left while an answer was waited for, and others have the block by now.
+  if (context_.space.AssignmentOf(owner) != block) {
+    co_return std::unexpected(
+        kube::Error{kube::ErrorClass::kConflict, {}, "its block was given back meanwhile"});
+  }
   // A try before this one may still be under way, whatever becomes of this one.
   const auto earlier = OpenUntil(key, owner);
   // Noted before it is sent: the coroutine may be destroyed while it waits.
@@ -350,8 +373,7 @@ void ClaimReconciler::Release(const Claim& claim, std::optional<async::TimePoint
   const std::string key = claim.id.Key();
   Answered(key, Fingerprint(claim.id.uid), earlier);
   // The claim may have left meanwhile: its block was kept for this answer alone.
-  const Claim* present = context_.caches.latest_claims.Get(key);
-  if (!present || present->id.uid != claim.id.uid) Left(claim);
+  if (HasLeft(claim)) Left(claim);
 }
 
 bool ClaimReconciler::MayReturn(const Subnet& subnet) const {
@@ -421,29 +443,32 @@ void ClaimReconciler::Take(std::string_view body) {
   if (const auto subnet = kube::Decode<Subnet>(body)) on_made_(*subnet);
 }
 
-async::Task<Step> ClaimReconciler::ReportBound(Claim claim, Given given) {
+async::Task<Outcome> ClaimReconciler::ReportBound(Claim claim, Given given) {
   const bool news = !claim.Bound();
   const std::string block = given.block.ToString();
   const std::string message = Format("{} is allocated, as Subnet {}{}", block, given.subnet,
                                      MatchesSpec(claim, given.block) ? "" : kNotAsSpec);
   auto written = co_await Write(
       &claim, {.phase = "Bound", .reason = "Bound", .message = message, .ready = true}, block);
-  if (!written) co_return written;
+  if (!written || written->after > written->after.zero()) co_return written;
   if (news) {
     context_.events.Record(claim.id.Reference(kClaims), kube::EventType::kNormal, "SubnetAllocated",
                            "Allocate", message);
   }
-  if (claim.stamp.empty()) co_return Step();
-  co_return co_await DropStamp(std::move(claim));
+  if (claim.stamp.empty()) co_return written;
+  if (auto dropped = co_await DropStamp(std::move(claim)); !dropped) {
+    co_return std::unexpected(dropped.error());
+  }
+  co_return written;
 }
 
-async::Task<Step> ClaimReconciler::ReportError(Claim claim, std::string reason,
-                                               std::string message) {
+async::Task<Outcome> ClaimReconciler::ReportError(Claim claim, std::string reason,
+                                                  std::string message) {
   const bool news = claim.phase != "Error" || claim.message != message;
   const std::string allocated = PromisedBlock(claim) ? claim.allocated : "";
   auto written = co_await Write(
       &claim, {.phase = "Error", .reason = reason, .message = message, .ready = false}, allocated);
-  if (written && news) {
+  if (written && written->after == written->after.zero() && news) {
     context_.events.Record(claim.id.Reference(kClaims), kube::EventType::kWarning,
                            EventReason(reason), "Allocate", message);
     if (const auto* pool = context_.space.Find(claim.PoolKey());
@@ -455,13 +480,17 @@ async::Task<Step> ClaimReconciler::ReportError(Claim claim, std::string reason,
   co_return written;
 }
 
-async::Task<Step> ClaimReconciler::Write(Claim* claim, Report report, std::string allocated) {
+async::Task<Outcome> ClaimReconciler::Write(Claim* claim, Report report, std::string allocated) {
   auto conditions =
       WithReady(claim->conditions, report, claim->id.generation, context_.executor.WallNow());
   const std::string message = report.ready ? "" : report.message;
   if (!conditions && claim->phase == report.phase && claim->allocated == allocated &&
       claim->message == message && claim->observed == claim->id.generation) {
-    co_return Step();
+    co_return runtime::Requeue{};
+  }
+  const std::string content = report.Content(claim->id.generation, allocated);
+  if (const auto wait = context_.pace.Wait(claim->id.uid, content); wait > wait.zero()) {
+    co_return runtime::Requeue{wait};
   }
   Json patch = PatchOf(claim->id);
   Json& status = patch["status"] = Json::Object();
@@ -477,11 +506,12 @@ async::Task<Step> ClaimReconciler::Write(Claim* claim, Report report, std::strin
                                   patch.to_string(), {.subresource = "status"});
   if (written || written.error().error_class != kube::ErrorClass::kAmbiguous) telling_.erase(key);
   if (!written) co_return std::unexpected(written.error());
+  context_.pace.Wrote(claim->id.uid, content);
   auto now = kube::Decode<Claim>(*written);
   if (!now) co_return std::unexpected(now.error());
   *claim = *now;
   context_.caches.latest_claims.Note(std::move(*now));
-  co_return Step();
+  co_return runtime::Requeue{};
 }
 
 async::Task<Step> ClaimReconciler::DropStamp(Claim claim) {

@@ -70,14 +70,17 @@ class ClaimReconciler {
   async::Task<kube::Result<Given>> Allocate(Claim claim, Owner owner);
   std::expected<Cidr, Denial> Choose(const Claim& claim, Owner owner);
   bool HasChanged(const Claim& claim, Owner owner);
+  // The watch has told of its end.
+  bool HasLeft(const Claim& claim) const;
   bool TakesBack(const Claim& claim, Owner owner);
   async::Task<kube::Result<Given>> Make(Claim claim, Owner owner, Cidr block);
   async::Task<kube::Result<Given>> MakeAs(Claim claim, Owner owner, Cidr block, std::string name);
   async::Task<kube::Result<Given>> Adopt(Claim claim, Owner owner, Cidr block, std::string name);
   std::string BodyOf(const Claim& claim, const Cidr& block, const std::string& name) const;
-  async::Task<Step> ReportBound(Claim claim, Given given);
-  async::Task<Step> ReportError(Claim claim, std::string reason, std::string message);
-  async::Task<Step> Write(Claim* claim, Report report, std::string allocated);
+  async::Task<Outcome> ReportBound(Claim claim, Given given);
+  async::Task<Outcome> ReportError(Claim claim, std::string reason, std::string message);
+  // A status that has to wait is not written, and the Requeue says how long; see StatusPace.
+  async::Task<Outcome> Write(Claim* claim, Report report, std::string allocated);
   async::Task<Step> DropStamp(Claim claim);
   async::Task<Outcome> End(Claim claim);
   void Answered(const std::string& key, Owner owner, std::optional<async::TimePoint> earlier);

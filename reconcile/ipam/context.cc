@@ -1,5 +1,7 @@
 #include "reconcile/ipam/context.h"
 
+#include "log/format.h"
+
 #include "reconcile/ipam/given_back.h"
 
 namespace berth::ipam {
@@ -66,8 +68,10 @@ Caches::Caches(async::Executor& executor, kube::Transport& transport)
       told_claims_by_pool(claims.AddIndex([](const Claim& claim) {
         return claim.allocated.empty() ? std::vector<std::string>() : std::vector{claim.PoolKey()};
       })),
-      pool_claims_by_parent(pool_claims.AddIndex([](const PoolClaim& claim) {
-        return std::vector{KeyBeside(claim.id.ns + "/", claim.parent)};
+      unbound_pool_claims_by_parent(pool_claims.AddIndex([](const PoolClaim& claim) {
+        const bool waits = claim.phase != "Bound" || claim.id.deleting != 0;
+        return waits ? std::vector{KeyBeside(claim.id.ns + "/", claim.parent)}
+                     : std::vector<std::string>();
       })),
       pool_claims_by_child(pool_claims.AddIndex([](const PoolClaim& claim) {
         return std::vector{claim.id.uid, KeyBeside(claim.id.ns + "/", claim.bound_pool)};
@@ -112,6 +116,10 @@ const Subnet* Caches::SubnetAt(const std::string& pool, const Cidr& block, Owner
 
 bool IsGivenBack(const Caches& caches, const Subnet& subnet) {
   return IsGivenBack(subnet, caches.claims.Get(KeyBeside(subnet.id.Key(), subnet.claim_name)));
+}
+
+std::string Report::Content(std::int64_t generation, std::string_view more) const {
+  return Format("{}\n{}\n{}\n{}\n{}\n{}", phase, reason, message, ready, generation, more);
 }
 
 std::optional<Json> WithReady(const std::string& conditions, const Report& report,

@@ -15,6 +15,7 @@
 #include "reconcile/ipam/metrics.h"
 #include "reconcile/ipam/objects.h"
 #include "reconcile/ipam/space.h"
+#include "reconcile/ipam/status_pace.h"
 #include "reconcile/runtime/controller.h"
 #include "reconcile/runtime/overlay.h"
 
@@ -63,7 +64,8 @@ struct Caches {
   std::size_t claims_by_owner;         // the same
   std::size_t unbound_claims_by_pool;  // those that wait for something
   std::size_t told_claims_by_pool;     // those whose status names a block
-  std::size_t pool_claims_by_parent;
+  // Records that wait for something, or are being deleted.
+  std::size_t unbound_pool_claims_by_parent;
   std::size_t pool_claims_by_child;  // their uid, and "ns/pool" of the pool in their status
 };
 
@@ -79,6 +81,7 @@ struct Context {
   Space& space;
   Metrics* metrics;  // may be none
   std::string stamp_key;
+  StatusPace& pace;
 };
 
 // The common part of every status of ours: a phase, a sentence, a Ready condition.
@@ -87,6 +90,9 @@ struct Report {
   std::string reason;
   std::string message;
   bool ready = false;
+
+  // All of it, and what the status has beside it; see StatusPace.
+  std::string Content(std::int64_t generation, std::string_view more) const;
 };
 
 // The conditions with Ready as the report has it; none when nothing is new.

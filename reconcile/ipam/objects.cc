@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kube/age.h"
 #include "log/format.h"
 
 namespace berth::ipam {
@@ -51,12 +52,12 @@ std::string Shortened(std::string name) {
   return name + hash;
 }
 
-bool HasReadyReason(kube::JsonView conditions, std::string_view reason) {
-  bool has = false;
+kube::JsonView ReadyOf(kube::JsonView conditions) {
+  kube::JsonView ready;
   conditions.ForEachItem([&](kube::JsonView condition) {
-    has |= condition["type"].StringOr("") == "Ready" && condition["reason"].StringOr("") == reason;
+    if (condition["type"].StringOr("") == "Ready") ready = condition;
   });
-  return has;
+  return ready;
 }
 
 }  // namespace
@@ -144,6 +145,7 @@ kube::Result<Claim> Claim::From(kube::JsonView object) {
       object["spec"].Members("blockSize", "clusterID", "poolRef", "requestedCIDR");
   const auto [allocated, conditions, message, observed, phase] = object["status"].Members(
       "allocatedCIDR", "conditions", "message", "observedGeneration", "phase");
+  const auto [changed, reason] = ReadyOf(conditions).Members("lastTransitionTime", "reason");
   return Claim{.id = Identity::From(object, kFinalizer),
                .pool = Text(pool),
                .cluster = Text(cluster),
@@ -157,7 +159,8 @@ kube::Result<Claim> Claim::From(kube::JsonView object) {
                .message = Text(message),
                .observed = observed.Int().value_or(0),
                .conditions = conditions.ToJson(),
-               .lost = HasReadyReason(conditions, "AllocationLost")};
+               .ready_changed = kube::ParseTimestamp(changed.StringOr("")).value_or(0),
+               .lost = reason.StringOr("") == "AllocationLost"};
 }
 
 kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {

@@ -91,8 +91,9 @@ struct Claim {
   std::string allocated;  // as written in its status
   std::string message;
   std::int64_t observed = 0;
-  std::string conditions;  // JSON
-  bool lost = false;       // its status says AllocationLost
+  std::string conditions;          // JSON
+  std::int64_t ready_changed = 0;  // when its Ready condition last turned, in Unix seconds
+  bool lost = false;               // its status says AllocationLost
 
   static kube::Result<Claim> From(kube::JsonView object);
   std::string PoolKey() const { return KeyBeside(id.ns + "/", pool); }

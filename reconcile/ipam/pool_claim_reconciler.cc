@@ -5,6 +5,7 @@
 
 #include "kube/names.h"
 #include "kube/object.h"
+#include "log/escape.h"
 #include "log/format.h"
 
 namespace berth::ipam {
@@ -12,9 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How soon to look again at what another controller has to do first; events come sooner.
-constexpr auto kLookAgain = 10s;
 constexpr std::size_t kLongestLabel = 63;
+constexpr std::size_t kLongestClusterId = 63;
+constexpr std::size_t kMostOfValue = 64;  // in a message
 
 // The reason of the Ready condition; "" if there is none.
 std::string ReadyReason(const std::string& conditions) {
@@ -34,20 +35,6 @@ std::string ParentReason(const Claim& block) {
   if (reason == "PoolNotFound") return "ParentNotFound";
   if (reason == "PoolNotReady") return "ParentNotReady";
   return reason.empty() ? "Pending" : reason;
-}
-
-// Pools and SubnetClaims.
-template <typename T>
-bool IsOwned(const T& object, const PoolClaim& claim) {
-  return object.owner_uid == claim.id.uid;
-}
-
-// Made for this claim, and to go with it. Users give owners to pools and claims of their own, too.
-bool IsFor(const Pool& pool, const PoolClaim& claim) {
-  return IsOwned(pool, claim) && pool.parent == claim.parent && pool.id.ns == claim.id.ns;
-}
-bool IsFor(const Claim& block, const PoolClaim& claim) {
-  return IsOwned(block, claim) && block.pool == claim.parent && block.id.ns == claim.id.ns;
 }
 
 kube::Error ForeignObject(std::string_view kind, std::string_view name) {
@@ -100,6 +87,12 @@ std::string PoolClaimReconciler::ChildNameOf(const PoolClaim& claim) const {
   return free ? claim.bound_pool : ChildPoolName(claim.id);
 }
 
+// The clusterID of the child's block: the child's name, or the claim's uid if the name is too long.
+std::string PoolClaimReconciler::ClusterOf(const PoolClaim& claim) const {
+  std::string name = ChildNameOf(claim);
+  return name.size() <= kLongestClusterId ? name : claim.id.uid;
+}
+
 // The SubnetClaim of the child's block. plexaubnet may have made several; the one that the child
 // stands on counts.
 const Claim* PoolClaimReconciler::BlockClaimOf(const PoolClaim& claim) const {
@@ -133,15 +126,15 @@ async::Task<Outcome> PoolClaimReconciler::Reconcile(std::string key) {
   }
   PoolClaim claim = *cached;
   if (claim.id.deleting != 0) co_return co_await End(std::move(claim));
-  if (!claim.id.finalizer) {
-    if (auto added = co_await SetFinalizer(&claim, true); !added) {
-      co_return std::unexpected(added.error());
-    }
-  }
   if (const auto* refusal = refusals_.Waiting(claim.id, context_.executor.Now())) {
     const Report report{.phase = "Error", .reason = "Refused", .message = refusal->message};
     const auto left = refusal->until - context_.executor.Now();
     co_return co_await Tell(std::move(claim), report, left);
+  }
+  if (!claim.id.finalizer) {
+    if (auto added = co_await SetFinalizer(&claim, true); !added) {
+      co_return co_await Refused(std::move(claim), added.error());
+    }
   }
   co_return co_await Bind(std::move(claim));
 }
@@ -168,14 +161,17 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
     Identity id = block->id;
     co_return co_await DropBlockClaim(std::move(claim), std::move(id), std::move(report));
   }
+  const bool known = BlockClaimOf(claim) != nullptr;
   auto block = co_await BlockClaim(claim);
   if (!block) co_return co_await Refused(std::move(claim), block.error());
   if (!ChildOf(claim) && !Serves(*block, claim)) {
-    Report report{.phase = "Pending", .reason = "Pending"};
-    report.message = Format(
-        "SubnetClaim {} does not ask for a /{} for pool {} any more; it is deleted and made again",
-        block->id.name, claim.block_size, ChildNameOf(claim));
-    co_return co_await DropBlockClaim(std::move(claim), block->id, std::move(report));
+    // Of generation 1: it has been so since it was created, and nobody else can correct it.
+    const bool on_create = !known && block->id.generation == 1;
+    std::string message = Difference(*block, claim, on_create);
+    if (on_create) block->id.version.clear();
+    co_return co_await DropBlockClaim(
+        std::move(claim), block->id,
+        {.phase = "Error", .reason = "Refused", .message = std::move(message)}, true);
   }
   if (block->phase == "Error") {
     co_return co_await Tell(
@@ -219,6 +215,11 @@ async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
     if (auto made = co_await MakeChild(claim, std::move(block)); !made) {
       co_return co_await Refused(std::move(claim), made.error());
     }
+  } else if (!claim.bound_pool.empty() && child->id.name != claim.bound_pool) {
+    // The watch may not have brought the pool that users were told of.
+    const auto read = co_await ReadChild(claim);
+    if (!read) co_return std::unexpected(read.error());
+    if (read->id.name == claim.bound_pool) co_return runtime::Requeue{kLookAgain};
   }
   if (auto adopted = co_await AdoptChild(claim); !adopted) {
     co_return co_await Refused(std::move(claim), adopted.error());
@@ -234,13 +235,40 @@ bool PoolClaimReconciler::Serves(const Claim& block, const PoolClaim& claim) con
   const auto requested = Cidr::Parse(block.requested);
   const auto size = requested ? std::optional(requested->prefix()) : block.block_size;
   return size == claim.block_size &&
-         (block.cluster == ChildNameOf(claim) || block.cluster == claim.id.uid);
+         (block.cluster == ClusterOf(claim) || block.cluster == claim.id.uid);
+}
+
+// Says why the SubnetClaim does not serve, and who may have changed it.
+std::string PoolClaimReconciler::Difference(const Claim& block, const PoolClaim& claim,
+                                            bool on_create) const {
+  const std::string wanted =
+      Format("clusterID {} and blockSize {}", ClusterOf(claim), claim.block_size);
+  std::string has = Format("clusterID {} and ", log::Prefix(block.cluster, kMostOfValue));
+  if (!block.requested.empty()) {
+    has += Format("requestedCIDR {}", log::Prefix(block.requested, kMostOfValue));
+  } else {
+    has += block.block_size ? Format("blockSize {}", *block.block_size) : "no blockSize";
+  }
+  if (on_create) {
+    return Format(
+        "SubnetClaim {} was created with {} and has {}: a mutating webhook or policy changed it; "
+        "let it leave objects with the label {} alone; Berth tries again within 30 s",
+        block.id.name, wanted, has, kMadeByLabel);
+  }
+  return Format(
+      "SubnetClaim {} needs {} and has {}: a user, a controller or a webhook changed one of them; "
+      "Berth "
+      "deletes the claim and creates it again within 30 s",
+      block.id.name, wanted, has);
 }
 
 // The child as the API server has it, without a name if there is none. It may have Berth's name
 // although the status has another: users can write the status.
 async::Task<kube::Result<Pool>> PoolClaimReconciler::ReadChild(PoolClaim claim) {
-  const std::set<std::string> names = {ChildNameOf(claim), ChildPoolName(claim.id)};
+  std::vector<std::string> names = {ChildNameOf(claim), ChildPoolName(claim.id)};
+  // First the pool that users were told of.
+  if (kube::SubdomainProblems(claim.bound_pool).empty())
+    names.insert(names.begin(), claim.bound_pool);
   for (const std::string& name : names) {
     const auto read = co_await context_.api.Get(kPools, claim.id.ns, name);
     if (!read && !IsGone(read.error())) co_return std::unexpected(read.error());
@@ -252,9 +280,9 @@ async::Task<kube::Result<Pool>> PoolClaimReconciler::ReadChild(PoolClaim claim) 
 }
 
 // Deletes the SubnetClaim of a block that is of no use, unless a child stands on it that the cache
-// does not have yet.
+// does not have yet. One that is made again afterwards may meet the same fate: not at once.
 async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identity block,
-                                                         Report report) {
+                                                         Report report, bool made_again) {
   if (const auto left = OpenFor(claim); left > left.zero()) {
     co_return co_await Tell(std::move(claim), std::move(report), left);
   }
@@ -264,8 +292,13 @@ async::Task<Outcome> PoolClaimReconciler::DropBlockClaim(PoolClaim claim, Identi
   const auto deleted = co_await context_.api.Delete(
       kClaims, block.ns, block.name,
       {.uid = block.uid, .resource_version = block.version, .call = {}});
-  if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
-  co_return co_await Tell(std::move(claim), std::move(report), kLookAgain);
+  if (!deleted && !IsGone(deleted.error())) {
+    auto error = Explained(deleted.error(), kClaims.kind, block.name, "deleted");
+    co_return co_await Refused(std::move(claim), std::move(error));
+  }
+  async::Duration again = kLookAgain;
+  if (made_again) again = refusals_.Note(claim.id, report.message, context_.executor.Now()).wait;
+  co_return co_await Tell(std::move(claim), std::move(report), again);
 }
 
 // How long a create for the claim that was not answered may yet be carried out.
@@ -274,10 +307,13 @@ async::Duration PoolClaimReconciler::OpenFor(const PoolClaim& claim) const {
   return asked == settled_.end() ? async::Duration() : asked->second - context_.executor.Now();
 }
 
-// The API server, or somebody's webhook, does not let it be made: no event tells when it will.
+// The API server, or somebody's webhook, refuses a write: no event tells when it will not.
 async::Task<Outcome> PoolClaimReconciler::Refused(PoolClaim claim, kube::Error error) {
   if (error.error_class != kube::ErrorClass::kTerminal) co_return std::unexpected(std::move(error));
   const auto wait = refusals_.Note(claim.id, error.message, context_.executor.Now()).wait;
+  if (claim.id.deleting != 0) {
+    co_return co_await TellEnding(std::move(claim), std::move(error.message), wait);
+  }
   co_return co_await Tell(
       std::move(claim),
       {.phase = "Error", .reason = "Refused", .message = std::move(error.message)}, wait);
@@ -287,7 +323,7 @@ std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
   Json body = ObjectFor(kClaims, ChildClaimName(claim.id), kPoolClaims, claim.id);
   Json& spec = body["spec"];
   spec["poolRef"] = claim.parent;
-  spec["clusterID"] = ChildNameOf(claim);
+  spec["clusterID"] = ClusterOf(claim);
   // Should the block's claim have been deleted under a child that is there: the block is known.
   if (const Pool* child = ChildOf(claim)) {
     spec["requestedCIDR"] = child->cidr;
@@ -413,130 +449,9 @@ async::Task<Step> PoolClaimReconciler::Adopt(const kube::Resource* resource, Poo
   const Json patch = AdoptionOf(id, object, kPoolClaims, claim.id);
   const auto written = co_await context_.api.Patch(*resource, id.ns, id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
-  if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());
-  co_return Step();
-}
-
-async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
-  if (!claim.id.finalizer) co_return runtime::Requeue{};
-  // A create without an answer must not be carried out after its object was looked for.
-  if (const auto left = OpenFor(claim); left > left.zero()) co_return runtime::Requeue{left};
-  if (claim.allow_delete) {
-    if (auto allowed = co_await AllowDelete(claim); !allowed) {
-      co_return std::unexpected(allowed.error());
-    }
-  }
-  const auto no_child = co_await ChildrenGone(claim);
-  if (!no_child && no_child.error().error_class != kube::ErrorClass::kTerminal) {
-    co_return std::unexpected(no_child.error());
-  }
-  if (!no_child || !*no_child) {
-    std::string phase = claim.phase.empty() ? "Pending" : claim.phase;
-    std::string message = Format("SubnetPool {} has to go first", ChildNameOf(claim));
-    async::Duration again = kLookAgain;
-    if (!no_child) {
-      message = no_child.error().message;
-      again = refusals_.Note(claim.id, message, context_.executor.Now()).wait;
-    }
-    co_return co_await Tell(
-        std::move(claim),
-        {.phase = std::move(phase), .reason = "Deleting", .message = std::move(message)}, again);
-  }
-  const auto no_block = co_await BlocksGone(claim);
-  if (!no_block) co_return std::unexpected(no_block.error());
-  if (!*no_block) {
-    std::string phase = claim.phase.empty() ? "Pending" : claim.phase;
-    const Claim* block = BlockClaimOf(claim);
-    std::string message =
-        Format("SubnetClaim {} has to go first", block ? block->id.name : ChildClaimName(claim.id));
-    co_return co_await Tell(
-        std::move(claim),
-        {.phase = std::move(phase), .reason = "Deleting", .message = std::move(message)},
-        kLookAgain);
-  }
-  const std::string uid = claim.id.uid;
-  if (auto removed = co_await SetFinalizer(&claim, false); !removed) {
-    co_return std::unexpected(removed.error());
-  }
-  settled_.erase(uid);
-  co_return runtime::Requeue{};
-}
-
-// The names of the pools that go with the claim. The cache may be behind: those that Berth gives
-// are among them in any case.
-std::set<std::string> PoolClaimReconciler::ChildNames(const PoolClaim& claim) const {
-  std::set<std::string> names = {ChildPoolName(claim.id)};
-  if (!claim.bound_pool.empty()) names.insert(claim.bound_pool);
-  context_.caches.pools.ForEachIn(context_.caches.pools_by_owner, claim.id.uid,
-                                  [&](const std::string&, const Pool& pool) {
-                                    if (IsFor(pool, claim)) names.insert(pool.id.name);
-                                  });
-  return names;
-}
-
-async::Task<kube::Result<bool>> PoolClaimReconciler::ChildrenGone(PoolClaim claim) {
-  const std::set<std::string> names = ChildNames(claim);
-  bool gone = true;
-  for (const std::string& name : names) {
-    const auto one = co_await Gone(&kPools, claim, name);
-    if (!one) co_return one;
-    gone = gone && *one;
-  }
-  co_return gone;
-}
-
-async::Task<kube::Result<bool>> PoolClaimReconciler::BlocksGone(PoolClaim claim) {
-  std::set<std::string> names = {ChildClaimName(claim.id)};
-  context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
-                                   [&](const std::string&, const Claim& block) {
-                                     if (IsFor(block, claim)) names.insert(block.id.name);
-                                   });
-  bool gone = true;
-  for (const std::string& name : names) {
-    const auto one = co_await Gone(&kClaims, claim, name);
-    if (!one) co_return one;
-    gone = gone && *one;
-  }
-  co_return gone;
-}
-
-// Asks for the end of what was made for the claim; true once the API server has it no more, or has
-// somebody else's object of that name.
-async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* resource,
-                                                          PoolClaim claim, std::string name) {
-  const auto read = co_await context_.api.Get(*resource, claim.id.ns, name);
-  if (!read) {
-    if (IsGone(read.error())) co_return true;
-    co_return std::unexpected(read.error());
-  }
-  kube::JsonDocument document;
-  const auto object = document.Parse(*read);
-  if (!object) co_return std::unexpected(object.error());
-  const auto made_for = [&] {
-    if (resource == &kPools) return IsOwned(Pool::From(*object).value_or(Pool()), claim);
-    return IsOwned(Claim::From(*object).value_or(Claim()), claim);
-  };
-  if (!made_for()) co_return true;
-  const Identity id = Identity::From(*object, kFinalizer);
-  if (id.deleting != 0) co_return false;
-  const auto deleted = co_await context_.api.Delete(
-      *resource, id.ns, id.name, {.uid = id.uid, .resource_version = {}, .call = {}});
-  if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
-  co_return false;
-}
-
-// The escape holds for the child pools, too.
-async::Task<Step> PoolClaimReconciler::AllowDelete(PoolClaim claim) {
-  const std::set<std::string> names = ChildNames(claim);
-  for (const std::string& name : names) {
-    const Pool* child = context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", name));
-    if (!child || child->allow_delete || !IsOwned(*child, claim)) continue;
-    Json patch = PatchOf(child->id);
-    patch["metadata"]["annotations"] = Json::Object();
-    patch["metadata"]["annotations"][kAllowDeleteAnnotation] = "true";
-    const auto written = co_await context_.api.Patch(kPools, claim.id.ns, name,
-                                                     kube::PatchType::kMerge, patch.to_string());
-    if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());
+  if (!written && !IsGone(written.error())) {
+    co_return std::unexpected(
+        Explained(written.error(), resource->kind, id.name, "given its owner reference"));
   }
   co_return Step();
 }
@@ -548,7 +463,8 @@ async::Task<Step> PoolClaimReconciler::SetFinalizer(PoolClaim* claim, bool wante
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!written) {
     if (!wanted && IsGone(written.error())) co_return Step();
-    co_return std::unexpected(written.error());
+    co_return std::unexpected(Explained(written.error(), kPoolClaims.kind, claim->id.name,
+                                        wanted ? "given its finalizer" : "let go"));
   }
   if (!wanted) co_return Step();
   auto now = kube::Decode<PoolClaim>(*written);
@@ -569,6 +485,10 @@ async::Task<Outcome> PoolClaimReconciler::Tell(PoolClaim claim, Report report,
       claim.observed == claim.id.generation) {
     co_return runtime::Requeue{again};
   }
+  const std::string content = report.Content(claim.id.generation, bound);
+  if (const auto wait = context_.pace.Wait(claim.id.uid, content); wait > wait.zero()) {
+    co_return runtime::Requeue{again > again.zero() ? std::min(again, wait) : wait};
+  }
   Json patch = PatchOf(claim.id);
   Json& status = patch["status"] = Json::Object();
   status["observedGeneration"] = claim.id.generation;
@@ -580,6 +500,7 @@ async::Task<Outcome> PoolClaimReconciler::Tell(PoolClaim claim, Report report,
       co_await context_.api.Patch(kPoolClaims, claim.id.ns, claim.id.name, kube::PatchType::kMerge,
                                   patch.to_string(), {.subresource = "status", .call = {}});
   if (!written) co_return std::unexpected(written.error());
+  context_.pace.Wrote(claim.id.uid, content);
   if (auto now = kube::Decode<PoolClaim>(*written))
     context_.caches.latest_pool_claims.Note(std::move(*now));
   if (news) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +12,23 @@
 #include "reconcile/ipam/refusals.h"
 
 namespace berth::ipam {
+
+// How soon to look again at what another controller has to do first; events come sooner.
+inline constexpr auto kLookAgain = std::chrono::seconds(10);
+
+// Pools and SubnetClaims.
+template <typename T>
+bool IsOwned(const T& object, const PoolClaim& claim) {
+  return object.owner_uid == claim.id.uid;
+}
+
+// Made for this claim, and to go with it. Users give owners to pools and claims of their own, too.
+inline bool IsFor(const Pool& pool, const PoolClaim& claim) {
+  return IsOwned(pool, claim) && pool.parent == claim.parent && pool.id.ns == claim.id.ns;
+}
+inline bool IsFor(const Claim& block, const PoolClaim& claim) {
+  return IsOwned(block, claim) && block.pool == claim.parent && block.id.ns == claim.id.ns;
+}
 
 // SubnetPoolClaims become child pools: a SubnetClaim of the parent for the block, then a pool with
 // the block as its range. Both have names that follow from the claim, so that a second try finds
@@ -41,8 +59,11 @@ class PoolClaimReconciler {
   async::Task<kube::Result<Pool>> ReadChild(PoolClaim claim);
   async::Task<Step> Adopt(const kube::Resource* resource, PoolClaim claim, Identity id,
                           std::string object);
-  async::Task<Outcome> DropBlockClaim(PoolClaim claim, Identity block, Report report);
+  async::Task<Outcome> DropBlockClaim(PoolClaim claim, Identity block, Report report,
+                                      bool made_again = false);
   async::Task<Outcome> End(PoolClaim claim);
+  // Tells what a claim that is being deleted waits for.
+  async::Task<Outcome> TellEnding(PoolClaim claim, std::string message, async::Duration again);
   async::Task<kube::Result<bool>> ChildrenGone(PoolClaim claim);
   async::Task<kube::Result<bool>> BlocksGone(PoolClaim claim);
   async::Task<kube::Result<bool>> Gone(const kube::Resource* resource, PoolClaim claim,
@@ -54,9 +75,11 @@ class PoolClaimReconciler {
   const Pool* ChildOf(const PoolClaim& claim) const;
   bool HasLostOwner(const Pool& pool, const PoolClaim& claim) const;
   std::string ChildNameOf(const PoolClaim& claim) const;
+  std::string ClusterOf(const PoolClaim& claim) const;
   std::set<std::string> ChildNames(const PoolClaim& claim) const;
   const Claim* BlockClaimOf(const PoolClaim& claim) const;
   bool Serves(const Claim& block, const PoolClaim& claim) const;
+  std::string Difference(const Claim& block, const PoolClaim& claim, bool on_create) const;
   std::string ClaimBody(const PoolClaim& claim) const;
   std::string PoolBody(const PoolClaim& claim, const std::string& cidr) const;
   async::Task<kube::Result<std::string>> Create(const kube::Resource* resource, PoolClaim claim,

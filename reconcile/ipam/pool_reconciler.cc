@@ -1,6 +1,7 @@
 #include "reconcile/ipam/pool_reconciler.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,14 +21,31 @@ std::size_t SubnetsIn(const Space::PoolState& state) {
   return state.space ? state.space->Count(Use::kSubnet) : 0;
 }
 
-std::string WhoUses(const Space& space, const Space::PoolState& state) {
+// Names a claim that is being deleted and keeps its block until other controllers let it go.
+std::optional<std::string> ClaimThatStays(const Context& context, const std::string& pool) {
+  std::optional<std::string> stays;
+  const auto& claims = context.caches.claims;
+  claims.ForEachIn(context.caches.told_claims_by_pool, pool,
+                   [&](const std::string&, const Claim& claim) {
+                     const Identity& id = claim.id;
+                     if (stays || id.deleting == 0 || id.other_finalizers.empty() ||
+                         !context.space.AssignmentOf(Fingerprint(id.uid))) {
+                       return;
+                     }
+                     stays = Format("SubnetClaim {} to go, which has the finalizer {}", id.name,
+                                    id.other_finalizers.front());
+                   });
+  return stays;
+}
+
+std::string WhoUses(const Context& context, const Space::PoolState& state) {
   const std::size_t subnets = SubnetsIn(state) + state.unplaced.size();
   if (subnets > 0) return Format("it waits for {} Subnets of the pool to go", subnets);
-  if (const auto children = space.Dependants(state); !children.empty()) {
+  if (const auto children = context.space.Dependants(state); !children.empty()) {
     return Format("it waits for child pool {} to go", SplitKey(children.front()).second);
   }
-  if (space.InUse(state.key)) return "it waits for an allocation under way";
-  return "it waits for the finalizers of other controllers";
+  if (!context.space.InUse(state.key)) return "it waits for the finalizers of other controllers";
+  return "it waits for " + ClaimThatStays(context, state.key).value_or("an allocation under way");
 }
 
 }  // namespace
@@ -57,6 +75,7 @@ async::Task<Outcome> PoolReconciler::Reconcile(std::string key) {
   if (!state) {
     untold_.erase(key);
     told_.erase(key);
+    refusals_.Forget(key);
     if (context_.metrics) context_.metrics->Forget(key);
     co_return runtime::Requeue{};
   }
@@ -76,50 +95,89 @@ async::Task<Outcome> PoolReconciler::Update(std::string key) {
   const Pool* cached = context_.caches.latest_pools.Get(key);
   if (!cached) co_return runtime::Requeue{};
   Pool pool = *cached;
+  if (const auto* refusal = refusals_.Waiting(pool.id, context_.executor.Now())) {
+    const auto left = refusal->until - context_.executor.Now();
+    co_return co_await Tell(std::move(key), left);
+  }
   if (pool.id.deleting != 0) co_return co_await End(std::move(key), std::move(pool));
   if (!pool.id.finalizer) {
+    const Identity id = pool.id;
     if (auto added = co_await SetFinalizer(std::move(pool), true); !added) {
-      co_return std::unexpected(added.error());
+      co_return co_await Refused(std::move(key), id, added.error());
     }
   }
+  refusals_.Forget(key);
+  co_return co_await Tell(std::move(key));
+}
+
+async::Task<Outcome> PoolReconciler::Tell(std::string key, async::Duration again) {
   if (auto told = co_await Report(std::move(key)); !told) co_return std::unexpected(told.error());
-  co_return runtime::Requeue{};
+  co_return runtime::Requeue{again};
+}
+
+async::Task<Outcome> PoolReconciler::Refused(std::string key, Identity pool, kube::Error error) {
+  if (error.error_class != kube::ErrorClass::kTerminal) co_return std::unexpected(std::move(error));
+  const auto now = context_.executor.Now();
+  const auto wait = refusals_.Note(pool, std::move(error.message), now).wait;
+  co_return co_await Tell(std::move(key), wait);
 }
 
 async::Task<Outcome> PoolReconciler::End(std::string key, Pool pool) {
+  const Identity id = pool.id;
   if (!context_.space.InUse(key)) {
     if (!pool.id.other_finalizers.empty()) {  // it stays for a while, and says why
       if (auto told = co_await Report(key); !told) co_return std::unexpected(told.error());
     }
     if (!pool.id.finalizer) co_return runtime::Requeue{};
     const auto removed = co_await SetFinalizer(std::move(pool), false);
-    if (!removed) co_return std::unexpected(removed.error());
+    if (!removed) co_return co_await Refused(std::move(key), id, removed.error());
+    refusals_.Forget(key);
     co_return runtime::Requeue{};
   }
   if (pool.allow_delete) {
     if (auto dropped = co_await DropSubnets(key); !dropped) {
-      co_return std::unexpected(dropped.error());
+      co_return co_await Refused(std::move(key), id, dropped.error());
     }
   }
-  if (auto told = co_await Report(std::move(key)); !told) co_return std::unexpected(told.error());
-  co_return runtime::Requeue{kStillInUse};
+  refusals_.Forget(key);
+  co_return co_await Tell(std::move(key), kStillInUse);
 }
 
-// Deletes the pool's Subnets, as the escape annotation asks.
+// The next Subnets to delete. After a refusal they begin at a random one, so that Subnets that
+// cannot be deleted are not in the way of the others.
+std::vector<Identity> PoolReconciler::SubnetsToDrop(const std::string& key) const {
+  const auto& subnets = context_.caches.subnets;
+  const std::size_t count = subnets.CountIn(context_.caches.subnets_by_pool, key);
+  const bool refused = refusals_.Knows(key) && count > kDroppedAtOnce;
+  const std::size_t first = refused ? context_.executor.Random() % count : 0;
+  std::vector<Identity> some;
+  std::vector<Identity> before;  // for want of others
+  std::size_t at = 0;
+  subnets.ForEachIn(context_.caches.subnets_by_pool, key,
+                    [&](const std::string&, const Subnet& subnet) {
+                      auto& list = at++ < first ? before : some;
+                      if (list.size() < kDroppedAtOnce && subnet.id.deleting == 0) {
+                        list.push_back(subnet.id);
+                      }
+                    });
+  for (Identity& id : before) {
+    if (some.size() < kDroppedAtOnce) some.push_back(std::move(id));
+  }
+  return some;
+}
+
+// Deletes the pool's Subnets, as the escape annotation asks. The first error is told once all have
+// been tried.
 async::Task<Step> PoolReconciler::DropSubnets(std::string key) {
-  std::vector<Identity> subnets;
-  context_.caches.subnets.ForEachIn(
-      context_.caches.subnets_by_pool, key, [&](const std::string&, const Subnet& subnet) {
-        if (subnets.size() < kDroppedAtOnce && subnet.id.deleting == 0) {
-          subnets.push_back(subnet.id);
-        }
-      });
+  const std::vector<Identity> subnets = SubnetsToDrop(key);
+  Step dropped;
   for (const Identity& subnet : subnets) {
     const auto deleted = co_await context_.api.Delete(
         kSubnets, subnet.ns, subnet.name, {.uid = subnet.uid, .resource_version = {}, .call = {}});
-    if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
+    if (deleted || IsGone(deleted.error()) || !dropped) continue;
+    dropped = std::unexpected(Explained(deleted.error(), kSubnets.kind, subnet.name, "deleted"));
   }
-  co_return Step();
+  co_return dropped;
 }
 
 async::Task<Step> PoolReconciler::SetFinalizer(Pool pool, bool wanted) {
@@ -129,7 +187,8 @@ async::Task<Step> PoolReconciler::SetFinalizer(Pool pool, bool wanted) {
                                                    kube::PatchType::kMerge, patch.to_string());
   if (!written) {
     if (IsGone(written.error())) co_return Step();
-    co_return std::unexpected(written.error());
+    co_return std::unexpected(Explained(written.error(), kPools.kind, pool.id.name,
+                                        wanted ? "given its finalizer" : "let go"));
   }
   if (auto now = kube::Decode<Pool>(*written); now && wanted)
     context_.caches.latest_pools.Note(std::move(*now));
@@ -212,7 +271,10 @@ Json PoolReconciler::ConditionsOf(const Space::PoolState& state, const Json& bef
     ready.status = kube::ConditionStatus::kFalse;
     ready.reason = state.problem->reason;
     ready.message = state.problem->message;
-    if (ready.reason == "Deleting") ready.message += "; " + WhoUses(context_.space, state);
+    if (ready.reason == "Deleting") ready.message += "; " + WhoUses(context_, state);
+  }
+  if (const auto* refusal = refusals_.Waiting(state.pool.id, context_.executor.Now())) {
+    ready.message += "; " + refusal->message;
   }
   kube::SetCondition(conditions, ready, now);
   const bool known = std::ranges::any_of(conditions.array_range(), [](const Json& condition) {

@@ -2,8 +2,10 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "reconcile/ipam/context.h"
+#include "reconcile/ipam/refusals.h"
 
 namespace berth::ipam {
 
@@ -31,12 +33,15 @@ class PoolReconciler {
 
   async::Task<Outcome> Reconcile(std::string key);
 
-  std::size_t Remembered() const { return untold_.size() + told_.size(); }
+  std::size_t Remembered() const { return untold_.size() + told_.size() + refusals_.size(); }
 
  private:
   async::Duration Wait(const Space::PoolState& state, const std::string& key) const;
   async::Task<Outcome> Update(std::string key);
   async::Task<Outcome> End(std::string key, Pool pool);
+  async::Task<Outcome> Refused(std::string key, Identity pool, kube::Error error);
+  async::Task<Outcome> Tell(std::string key, async::Duration again = {});
+  std::vector<Identity> SubnetsToDrop(const std::string& key) const;
   async::Task<Step> DropSubnets(std::string key);
   async::Task<Step> SetFinalizer(Pool pool, bool wanted);
   async::Task<Step> Report(std::string key);
@@ -51,6 +56,8 @@ class PoolReconciler {
   };
   std::map<std::string, Untold> untold_;          // by pool
   std::map<std::string, async::TimePoint> told_;  // when a pool's status was last written
+  // Writes for a pool that somebody refuses; its Ready condition has the words.
+  Refusals refusals_;
 };
 
 }  // namespace berth::ipam

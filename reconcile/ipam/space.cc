@@ -209,7 +209,8 @@ void Space::PutPool(const Pool& pool, const std::vector<Promise>& promises) {
   PoolState& state = found->second;
   std::optional<PoolRules> after;
   if (auto rules = RulesOf(pool)) after = std::move(*rules);
-  const bool ruled = fresh || state.rules != after || state.pool.cidr != pool.cidr;
+  const bool reopened = state.pool.id.deleting != 0 && pool.id.deleting == 0;  // another pool
+  const bool ruled = fresh || reopened || state.rules != after || state.pool.cidr != pool.cidr;
   const bool moved = fresh || state.pool.parent != pool.parent;
   const bool reborn =
       !fresh && (state.pool.id.uid != pool.id.uid || state.pool.owner_uid != pool.owner_uid);
@@ -221,7 +222,7 @@ void Space::PutPool(const Pool& pool, const std::vector<Promise>& promises) {
   const auto range = [](const std::optional<PoolRules>& rules) {
     return rules ? std::optional(rules->range) : std::nullopt;
   };
-  const bool reranged = fresh || range(state.rules) != range(after);
+  const bool reranged = fresh || reopened || range(state.rules) != range(after);
   const auto before = state.indexed;
   if (reborn) Rename(state, pool.id.uid);
   if (moved && !fresh) Part(state);
@@ -298,7 +299,7 @@ std::vector<Owner> Space::Keep(const std::vector<Promise>& promises) {
   for (const Promise& promise : promises) {
     const auto& [pool, wish, block] = promise;
     if (!Keeps(pool, wish.claim, block) || pending_.contains(wish.owner) ||
-        !BindingsOfClaim(pool, wish.owner).empty() || ClusterDenial(pool, wish)) {
+        !BindingsOfClaim(pool, wish.owner).empty()) {
       continue;
     }
     PoolState& state = *Mutable(pool);
@@ -553,7 +554,7 @@ Space::Placement Space::PlacementOf(const Subnet& subnet) const {
             Format("{} is not inside SubnetPool {}, {}", block, subnet.pool, state->pool.cidr)};
   }
   const auto other = state->space->Overlapping(*subnet.cidr);
-  if (!other && !state->placed) {
+  if (!other && (!state->placed || state->pool.id.deleting != 0)) {
     return {kFailed, Format("SubnetPool {} is not ready: {}", subnet.pool,
                             state->problem ? state->problem->message : "")};
   }

@@ -37,6 +37,7 @@ struct Wish {
   Owner owner = 0;              // Fingerprint of the claim's uid, or of a reservation's token
   std::string pool_claim = "";  // uid of the SubnetPoolClaim that the claim was made for
   bool promised = false;        // the claim was told of `exact`: the pool's sizes may be others now
+  std::vector<Cidr> avoid = {};  // unless nothing else is free; no matter for `exact`
 };
 
 // Why a wish is not fulfilled, in the words of the claim's condition.
@@ -92,6 +93,8 @@ class Space {
     std::function<void(const std::string& pool)> on_figures;  // its status may read otherwise now
     std::function<void(const std::string& pool)> on_room;     // who waits for it may try again
     std::function<void(const std::string& subnet)> on_placement;  // its phase may be another one
+    // It gives blocks out again: those that claims were told of go to them before on_room.
+    std::function<void(const std::string& pool)> on_ready = [](const std::string&) {};
   };
 
   Space(async::Executor& executor, Callbacks callbacks);
@@ -186,14 +189,15 @@ class Space {
   std::vector<const Binding*> BindingsOfClaim(const std::string& pool, Owner claim) const;
 
   // Holds a block for who will make a Subnet of it: it stays held until that Subnet is seen or
-  // Abandon is called. The same wish again gives the same block.
+  // Abandon is called. The same wish again gives the same block: ask Fits whether it still may.
   std::expected<Cidr, Denial> Assign(const std::string& pool, const Wish& wish);
   // Whether Assign would do, without doing it. For admission. O(log n); where nothing is free,
   // O(reservations of the pool, times its exclusions).
   std::expected<void, Denial> Check(const std::string& pool, const Wish& wish) const;
   // The block held for `owner` that no Subnet has come of yet.
   std::optional<Cidr> AssignmentOf(Owner owner) const;
-  // Whether it is what the wish asks for now; true when nothing is held.
+  // Whether it is what the wish asks for now, and the pool still allows it: exclusions and
+  // pre-allocations may have come since. True when nothing is held. O(exclusions).
   bool Fits(const std::string& pool, const Wish& wish) const;
   // Gives it back.
   void Abandon(Owner owner);
@@ -206,7 +210,7 @@ class Space {
   std::expected<Cidr, Denial> Reserve(const std::string& pool, const Wish& wish,
                                       async::TimePoint until);
   // The reservation of `token` becomes the assignment of `wish.owner`; when it is gone, the block
-  // is taken if it is free.
+  // is taken if it is free. Ends it and refuses if the pool does not allow the wish this block.
   std::expected<Cidr, Denial> Redeem(const std::string& pool, Owner token, const Cidr& block,
                                      Wish wish);
   // Ends reservations whose time has come; when the next one's does.
@@ -264,6 +268,7 @@ class Space {
 
   // Places (space_placing.cc).
   bool Place(PoolState& state, const Subnet& subnet);
+  void Fulfil(const Subnet& subnet);
   // Places Subnets that hold no block: all of the pool's, or those that overlap a block.
   enum class Waiting : std::uint8_t { kPromised, kAll };
   void PlaceWaiting(PoolState& state, Waiting which,
@@ -310,6 +315,7 @@ class Space {
   std::expected<PoolState*, Denial> Giving(const std::string& pool);
   std::optional<Denial> ClusterDenial(const std::string& pool, const Wish& wish) const;
   static std::optional<Cidr> ExactOf(const PoolState& state, const Wish& wish);
+  bool Allows(const PoolState& state, const Wish& wish, const Cidr& block) const;
   PoolState* HeldByChild(const PoolState& state, const Cidr& block, const std::string& cluster,
                          const std::string& claim_name);
   std::expected<Cidr, Denial> Take(const std::string& pool, PoolState& state, const Wish& wish);

@@ -120,7 +120,9 @@ void Space::HoldForeignAnew(PoolState& state) {
 }
 
 void Space::HoldHomeless(const Subnet& subnet) {
-  if (subnet.cidr && TurnOf(subnet) <= Turn::kMade) HoldLost(subnet.PoolKey(), *subnet.cidr);
+  if (!subnet.cidr || TurnOf(subnet) > Turn::kMade) return;
+  HoldLost(subnet.PoolKey(), *subnet.cidr);
+  Fulfil(subnet);
 }
 
 // A pool that is gone has no range: all its blocks are outside of it.

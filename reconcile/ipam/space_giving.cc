@@ -24,6 +24,19 @@ std::optional<Denial> SizeDenial(const Space::PoolState& state, const Wish& wish
                        state.pool.id.name, kept->ToString(), *wish.size, kept->prefix())};
 }
 
+// A block other than those to avoid, unless nothing else is free.
+std::expected<Cidr, Refusal> AllocateBeside(Allocator& space, const std::vector<Cidr>& avoid,
+                                            int size, Owner owner) {
+  std::vector<Cidr> closed;
+  for (const Cidr& block : avoid) {
+    if (space.Record(block, Use::kReserved, owner)) closed.push_back(block);
+  }
+  auto given = space.Allocate(size, Use::kReserved, owner);
+  for (const Cidr& block : closed) space.Release(block);
+  if (!given && !closed.empty()) given = space.Allocate(size, Use::kReserved, owner);
+  return given;
+}
+
 Denial NotFound(const std::string& pool) {
   return {"PoolNotFound", Format("there is no SubnetPool {}", SplitKey(pool).second)};
 }
@@ -49,6 +62,23 @@ std::optional<Denial> Space::ClusterDenial(const std::string& pool, const Wish& 
 // The block that the wish can only be fulfilled with.
 std::optional<Cidr> Space::ExactOf(const PoolState& state, const Wish& wish) {
   return wish.exact ? wish.exact : KeptFor(state.pool, wish.claim);
+}
+
+// Whether the pool's range, exclusions and pre-allocations, as they are now, leave the block to the
+// wish. The block of a child pool that exists is the child's in any case.
+bool Space::Allows(const PoolState& state, const Wish& wish, const Cidr& block) const {
+  if (!state.rules) return true;
+  if (!wish.pool_claim.empty()) {
+    for (const auto* pool : Overlapping(state.pool.id.ns, block)) {
+      if (pool->pool.owner_uid == wish.pool_claim && pool->indexed == block) return true;
+    }
+  }
+  const auto exact = ExactOf(state, wish);
+  if ((exact && *exact != block) || !state.rules->range.Contains(block)) return false;
+  // A block that is kept for the claim stands among the exclusions.
+  return KeptFor(state.pool, wish.claim) == block ||
+         std::ranges::none_of(state.rules->excluded,
+                              [&](const Cidr& range) { return range.Overlaps(block); });
 }
 
 Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish) const {
@@ -157,8 +187,8 @@ std::expected<Cidr, Denial> Space::Take(const std::string& pool, PoolState& stat
   };
   std::optional<Cidr> block = exact;
   if (!exact) {
-    const auto given =
-        state.space->Allocate(wish.size.value_or(rules.default_block), Use::kReserved, wish.owner);
+    const auto given = AllocateBeside(*state.space, wish.avoid,
+                                      wish.size.value_or(rules.default_block), wish.owner);
     if (!given) return explain(given.error());
     block = *given;
   } else {
@@ -194,10 +224,13 @@ std::expected<Cidr, Denial> Space::Assign(const std::string& pool, const Wish& w
   }
   const auto state = Giving(pool);
   if (!state) return std::unexpected(state.error());
-  if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
+  // A claim keeps the block that it was told of, whatever else its cluster holds by now.
+  const auto denial = ClusterDenial(pool, wish);
+  if (denial && !wish.promised) return std::unexpected(*denial);
   auto block = Take(pool, **state, wish);
   // A Subnet that exists goes before a reservation.
   if (!block && MakeWay(pool, **state, wish)) block = Take(pool, **state, wish);
+  if (!block && denial) return std::unexpected(*denial);
   if (block) Bind(pool, wish.cluster, {0, wish.owner, *block, Fingerprint(wish.claim)});
   return block;
 }
@@ -266,6 +299,7 @@ bool Space::Fits(const std::string& pool, const Wish& wish) const {
   if (assigned == pending_.end()) return true;
   const Pending& held = assigned->second;
   if (held.pool != pool) return false;
+  if (const PoolState* state = Find(pool); state && !Allows(*state, wish, held.block)) return false;
   // Whatever its clusterID was; but a child pool is known by it.
   if (wish.promised && wish.pool_claim.empty() && wish.exact == held.block) return true;
   if (held.cluster != wish.cluster) return false;
@@ -319,6 +353,11 @@ std::expected<Cidr, Denial> Space::Redeem(const std::string& pool, Owner token, 
   const auto state = Giving(pool);
   if (!state) return std::unexpected(state.error());
   if (auto denial = ClusterDenial(pool, wish)) return std::unexpected(*denial);
+  if (!Allows(**state, wish, block)) {
+    Abandon(token);
+    return std::unexpected(Denial{"RequestedCIDRTaken",
+                                  Format("{} is not for this claim any more", block.ToString())});
+  }
   const auto reserved = pending_.find(token);
   if (reserved == pending_.end() || !reserved->second.reservation ||
       reserved->second.pool != pool || reserved->second.block != block) {

@@ -89,7 +89,10 @@ std::optional<PoolProblem> Space::ParentProblem(const PoolState& state, const Ci
   std::string message = Format("{} is not free in its parent {}", state.pool.cidr, name);
   parent->space->ForEachOverlapping(range, [&](const Hold& hold) {
     if (!IsInTheWay(hold, *parent, state.pool, range)) return true;
-    message += Format(": {} {}, and not for this pool", hold.block.ToString(), HolderOf(hold));
+    const std::string block = hold.block.ToString();
+    message += GivenTo(state.pool, parent->key, hold)
+                   ? Format(": its own block there is {}; set spec.cidr to it", block)
+                   : Format(": {} {}, and not for this pool", block, HolderOf(hold));
     return false;
   });
   if (state.kept) message += Format("; {} stays held for it", state.kept->block.ToString());
@@ -120,7 +123,9 @@ bool Space::Judge(PoolState& state) {
 void Space::Reconsider(PoolState& state) {
   if (!Judge(state)) return;
   Changed(state.key, state);
-  if (!quiet_) callbacks_.on_room(state.key);  // or another reason to wait
+  if (quiet_) return;
+  if (!state.problem) callbacks_.on_ready(state.key);
+  callbacks_.on_room(state.key);  // or another reason to wait
 }
 
 // Whether a pool must not give out blocks because of a rival that overlaps it: of two the younger

@@ -87,8 +87,11 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   const bool claimed = hold && hold->use == Use::kReserved && claim != 0 && hold->owner == claim;
   // A claim may have been told of the block: it keeps the block even when the range was moved away.
   const bool promised = TurnOf(subnet) <= Turn::kMade;
-  const bool in_place = state.placed && state.space->rules().range.Contains(block);
-  if (!promised && !claimed && !in_place) return false;
+  // A pool that is being deleted gives nothing out. The next one of its name owes its blocks to
+  // the claims that were told of them.
+  const bool gives =
+      state.placed && state.pool.id.deleting == 0 && state.space->rules().range.Contains(block);
+  if (!promised && !claimed && !gives) return false;
   PoolState* child = hold && subnet.IsForClaim()
                          ? HeldByChild(state, block, subnet.cluster, subnet.claim_name)
                          : nullptr;
@@ -106,15 +109,22 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
     if (!free) return false;
     Replace(state, yielding, block, Use::kSubnet, owner);
   }
-  if (const auto assigned = pending_.find(claim); assigned != pending_.end() &&
-                                                  assigned->second.pool == state.key &&
-                                                  assigned->second.block == block) {
-    Unbind(state.key, assigned->second.cluster, 0, claim);
-    pending_.erase(assigned);
-  }
+  Fulfil(subnet);
   Bind(state.key, subnet.cluster, {owner, claim, block, Fingerprint(subnet.claim_name)});
   Changed(state.key, state);
   return true;
+}
+
+// The Subnet came of an assignment, which ends.
+void Space::Fulfil(const Subnet& subnet) {
+  const Owner claim = subnet.IsForClaim() ? Fingerprint(subnet.claim_uid) : 0;
+  const auto assigned = pending_.find(claim);
+  if (assigned == pending_.end() || assigned->second.pool != subnet.PoolKey() ||
+      assigned->second.block != subnet.cidr) {
+    return;
+  }
+  Unbind(assigned->second.pool, assigned->second.cluster, 0, claim);
+  pending_.erase(assigned);
 }
 
 // Holds a block instead of all that is there.

@@ -9,13 +9,16 @@ namespace {
 
 class SpaceTest : public testing::Test {
  protected:
-  void AddPool(const std::string& ns, const std::string& name, const std::string& cidr) {
+  static Pool MakePool(const std::string& ns, const std::string& name, const std::string& cidr) {
     Pool pool;
     pool.id.ns = ns;
     pool.id.name = name;
     pool.id.uid = ns + name;
     pool.cidr = cidr;
-    space_.PutPool(pool);
+    return pool;
+  }
+  void AddPool(const std::string& ns, const std::string& name, const std::string& cidr) {
+    space_.PutPool(MakePool(ns, name, cidr));
   }
 
   async::TestExecutor executor_;
@@ -41,6 +44,62 @@ TEST_F(SpaceTest, ASubnetOfAnotherPoolLeavesAnAssignmentAlone) {
   subnet.claim_uid = "claim-uid";
   space_.PutSubnet(subnet);
   EXPECT_EQ(space_.AssignmentOf(claim), *block);
+}
+
+TEST_F(SpaceTest, AnAssignmentOfAPoolThatIsGoneEndsWithItsSubnet) {
+  AddPool("one", "p", "10.0.0.0/24");
+  const Owner claim = Fingerprint("claim-uid");
+  const auto block = space_.Assign("one/p", {.claim = "c", .cluster = "c", .owner = claim});
+  ASSERT_TRUE(block);
+  space_.RemovePool("one/p");
+  Subnet subnet;
+  subnet.id = {.ns = "one", .name = "s", .uid = "s-uid"};
+  subnet.pool = "p";
+  subnet.cluster = "c";
+  subnet.cidr = *block;
+  subnet.claim_uid = "claim-uid";
+  subnet.made = true;
+  space_.PutSubnet(subnet);
+  EXPECT_EQ(space_.AssignmentOf(claim), std::nullopt);
+  AddPool("one", "q", "10.0.0.0/24");
+  const Wish other{.claim = "o", .cluster = "o", .exact = *block, .owner = 1};
+  EXPECT_FALSE(space_.Check("one/q", other)) << "it is the Subnet's";
+  space_.RemoveSubnet(subnet);
+  EXPECT_TRUE(space_.Check("one/q", other));
+  space_.RemovePool("one/q");
+  EXPECT_EQ(space_.Remembered(), 0u);
+}
+
+// As when a watch that was interrupted brings the next pool of the name as an update.
+TEST_F(SpaceTest, ASubnetThatWaitsForADeletedPoolIsPlacedInTheNextOneAfterTheClaims) {
+  Pool pool = MakePool("one", "p", "10.0.0.0/24");
+  pool.id.deleting = 1;
+  space_.PutPool(pool);
+  Subnet promised;
+  promised.id = {.ns = "one", .name = "promised", .uid = "promised-uid"};
+  promised.pool = "p";
+  promised.cidr = *Cidr::Parse("10.0.0.0/26");
+  Subnet other = promised;
+  other.id = {.ns = "one", .name = "other", .uid = "other-uid"};
+  other.cidr = *Cidr::Parse("10.0.0.64/26");
+  for (const Subnet& subnet : {promised, other}) {
+    space_.PutSubnet(subnet);
+    EXPECT_EQ(space_.PlacementOf(subnet).message,
+              "SubnetPool p is not ready: the pool is being deleted");
+  }
+  pool.id.deleting = 0;
+  pool.id.uid = "another";
+  const Owner claim = Fingerprint("claim-uid");
+  space_.PutPool(pool, {{.pool = "one/p",
+                         .wish = {.claim = "c",
+                                  .cluster = "c",
+                                  .exact = promised.cidr,
+                                  .owner = claim,
+                                  .promised = true},
+                         .block = *promised.cidr}});
+  EXPECT_EQ(space_.AssignmentOf(claim), promised.cidr);
+  EXPECT_EQ(space_.PlacementOf(promised).phase, SubnetPhase::kFailed);
+  EXPECT_EQ(space_.PlacementOf(other).phase, SubnetPhase::kAllocated);
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "reconcile/ipam/subnet_reconciler.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kube/object.h"
+#include "log/format.h"
 #include "log/timestamp.h"
 
 namespace berth::ipam {
@@ -58,8 +60,17 @@ async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
     co_return co_await LookFor(std::move(key), std::move(made));
   }
   const Subnet* cached = context_.caches.latest_subnets.Get(key);
-  if (!cached) co_return runtime::Requeue{};
+  if (!cached) {
+    refusals_.Forget(key);
+    co_return runtime::Requeue{};
+  }
   Subnet subnet = *cached;
+  if (const auto* refusal = refusals_.Waiting(subnet.id, context_.executor.Now())) {
+    const auto left = refusal->until - context_.executor.Now();
+    auto told = co_await Report(std::move(subnet));
+    if (told) told->after = told->after > left.zero() ? std::min(told->after, left) : left;
+    co_return told;
+  }
   if (subnet.id.deleting != 0) co_return co_await End(std::move(subnet));
   if (!subnet.claim_uid.empty()) {
     const Claim* claim = context_.caches.claims.Get(KeyBeside(key, subnet.claim_name));
@@ -68,16 +79,13 @@ async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
     }
     if (IsLostBlock(subnet, *claim)) {
       const Identity owner = claim->id;
-      if (const auto adopted = co_await Adopt(std::move(subnet), owner); !adopted) {
-        co_return std::unexpected(adopted.error());
+      if (const auto adopted = co_await Adopt(subnet, owner); !adopted) {
+        co_return co_await Refused(std::move(subnet), adopted.error());
       }
       co_return runtime::Requeue{};
     }
   }
-  if (const auto told = co_await Report(std::move(subnet)); !told) {
-    co_return std::unexpected(told.error());
-  }
-  co_return runtime::Requeue{};
+  co_return co_await Report(std::move(subnet));
 }
 
 async::Task<Outcome> SubnetReconciler::LookFor(std::string key, Subnet made) {
@@ -116,7 +124,10 @@ async::Task<Step> SubnetReconciler::Adopt(Subnet subnet, Identity claim) {
   }
   const auto written = co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
-  if (!written && !IsGone(written.error())) co_return std::unexpected(written.error());
+  if (!written && !IsGone(written.error())) {
+    co_return std::unexpected(
+        Explained(written.error(), kSubnets.kind, subnet.id.name, "given its owner reference"));
+  }
   co_return Step();
 }
 
@@ -145,16 +156,18 @@ async::Task<Outcome> SubnetReconciler::End(Subnet subnet) {
   if (IsGivenBack(context_.caches, subnet)) context_.space.Rest(subnet);
   if (!subnet.id.finalizer) co_return runtime::Requeue{};
   if (const auto left = RestOf(subnet); left > left.zero()) {
-    if (const auto told = co_await Report(std::move(subnet)); !told) {
-      co_return std::unexpected(told.error());
-    }
-    co_return runtime::Requeue{left};
+    auto told = co_await Report(std::move(subnet));
+    if (told) told->after = told->after > left.zero() ? std::min(told->after, left) : left;
+    co_return told;
   }
   Json patch = PatchOf(subnet.id);
   patch["metadata"]["finalizers"] = FinalizersOf(subnet.id, "");
   const auto removed = co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name,
                                                    kube::PatchType::kMerge, patch.to_string());
-  if (!removed && !IsGone(removed.error())) co_return std::unexpected(removed.error());
+  if (!removed && !IsGone(removed.error())) {
+    auto error = Explained(removed.error(), kSubnets.kind, subnet.id.name, "let go");
+    co_return co_await Refused(std::move(subnet), std::move(error));
+  }
   co_return runtime::Requeue{};
 }
 
@@ -170,17 +183,41 @@ async::Task<Outcome> SubnetReconciler::DropOrphan(Subnet subnet) {
   const auto deleted =
       co_await context_.api.Delete(kSubnets, subnet.id.ns, subnet.id.name,
                                    {.uid = subnet.id.uid, .resource_version = {}, .call = {}});
-  if (!deleted && !IsGone(deleted.error())) co_return std::unexpected(deleted.error());
+  if (!deleted && !IsGone(deleted.error())) {
+    auto error = Explained(deleted.error(), kSubnets.kind, subnet.id.name, "deleted");
+    if (error.error_class == kube::ErrorClass::kTerminal) {
+      error.message = Format("SubnetClaim {} is gone; {}", subnet.claim_name, error.message);
+    }
+    co_return co_await Refused(std::move(subnet), std::move(error));
+  }
   co_return runtime::Requeue{};
 }
 
-async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
-  const auto placement = context_.space.PlacementOf(subnet);
+async::Task<Outcome> SubnetReconciler::Refused(Subnet subnet, kube::Error error) {
+  if (error.error_class != kube::ErrorClass::kTerminal) co_return std::unexpected(std::move(error));
+  const auto now = context_.executor.Now();
+  const auto wait = refusals_.Note(subnet.id, std::move(error.message), now).wait;
+  auto told = co_await Report(std::move(subnet));
+  if (told) told->after = wait;
+  co_return told;
+}
+
+async::Task<Outcome> SubnetReconciler::Report(Subnet subnet) {
+  auto placement = context_.space.PlacementOf(subnet);
+  if (const auto* refusal = refusals_.Waiting(subnet.id, context_.executor.Now())) {
+    placement.message += (placement.message.empty() ? "" : "; ") + refusal->message;
+  } else if (refusals_.Knows(subnet.id.Key())) {
+    refusals_.Forget(subnet.id.Key());  // nothing of it is to be written any more
+  }
   const bool allocated = placement.phase == SubnetPhase::kAllocated;
   const bool keeps_time = placement.phase != SubnetPhase::kFailed;
   if (subnet.phase == placement.phase && subnet.message == placement.message &&
       (allocated ? subnet.has_allocated_at : keeps_time || !subnet.has_allocated_at)) {
-    co_return Step();
+    co_return runtime::Requeue{};
+  }
+  const std::string content = Format("{}\n{}", Name(placement.phase), placement.message);
+  if (const auto wait = context_.pace.Wait(subnet.id.uid, content); wait > wait.zero()) {
+    co_return runtime::Requeue{wait};
   }
   Json patch = PatchOf(subnet.id);
   Json& status = patch["status"] = Json::Object();
@@ -195,9 +232,10 @@ async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
       co_await context_.api.Patch(kSubnets, subnet.id.ns, subnet.id.name, kube::PatchType::kMerge,
                                   patch.to_string(), {.subresource = "status", .call = {}});
   if (!written) {
-    if (IsGone(written.error())) co_return Step();
+    if (IsGone(written.error())) co_return runtime::Requeue{};
     co_return std::unexpected(written.error());
   }
+  context_.pace.Wrote(subnet.id.uid, content);
   if (auto now = kube::Decode<Subnet>(*written)) {
     context_.caches.latest_subnets.Note(std::move(*now));
   }
@@ -206,7 +244,7 @@ async::Task<Step> SubnetReconciler::Report(Subnet subnet) {
                            subnet.cidr ? "AllocationConflict" : "ValidationFailed", "Allocate",
                            placement.message);
   }
-  co_return Step();
+  co_return runtime::Requeue{};
 }
 
 }  // namespace berth::ipam

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "reconcile/ipam/context.h"
+#include "reconcile/ipam/refusals.h"
 
 namespace berth::ipam {
 
@@ -36,7 +37,7 @@ class SubnetReconciler {
   // The Subnets of a pool that the watch has yet to bring. O(all such Subnets).
   std::vector<const Subnet*> UnseenOf(const std::string& pool) const;
 
-  std::size_t Remembered() const { return unseen_.size() + wanted_.size(); }
+  std::size_t Remembered() const { return unseen_.size() + wanted_.size() + refusals_.size(); }
 
  private:
   async::Task<Outcome> LookFor(std::string key, Subnet made);
@@ -45,7 +46,8 @@ class SubnetReconciler {
   async::Task<Outcome> End(Subnet subnet);
   async::Task<Outcome> DropOrphan(Subnet subnet);
   async::Task<Step> Adopt(Subnet subnet, Identity claim);
-  async::Task<Step> Report(Subnet subnet);
+  async::Task<Outcome> Refused(Subnet subnet, kube::Error error);
+  async::Task<Outcome> Report(Subnet subnet);
 
   Context& context_;
   const std::function<void(const Subnet&)> on_gone_;
@@ -55,6 +57,7 @@ class SubnetReconciler {
   };
   std::map<std::string, Unseen> unseen_;       // by key
   std::map<std::string, std::string> wanted_;  // those of EndRest, until they are gone
+  Refusals refusals_;                          // of the deletion or the change of a Subnet
 };
 
 }  // namespace berth::ipam

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <ranges>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "reconcile/ipam/context.h"
@@ -40,7 +38,7 @@ struct System::Parts {
   void Deposed();
   void BeginWhenFresh();
   void Requeue(const std::string& pool, Metrics::Trigger trigger);
-  std::vector<Space::Promise> PromisesOf(const std::string& pool) const;
+  std::vector<const Claim*> ToldClaims(std::size_t index, const std::string& pool) const;
   void Reclaim(std::size_t index, const std::string& pool);
   void LookAtSubnetOf(const Claim& claim);
   void LookAtResting(const std::string& pool);
@@ -73,7 +71,12 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
       caches(to_run, transport),
       space(to_run, {.on_figures = [this](const std::string& pool) { OnFigures(pool); },
                      .on_room = [this](const std::string& pool) { OnRoom(pool); },
-                     .on_placement = [this](const std::string& subnet) { OnPlacement(subnet); }}),
+                     .on_placement = [this](const std::string& subnet) { OnPlacement(subnet); },
+                     .on_ready =
+                         [this](const std::string& pool) {
+                           // The status of some may not say yet that they have no Subnet.
+                           Reclaim(caches.told_claims_by_pool, pool);
+                         }}),
       work(to_run, to_join,
            {.system = "ipam",
             .resync = kResync,
@@ -115,7 +118,8 @@ void System::Parts::ListenToPools() {
       {.on_add =
            [this, tell_claim](const std::string& key, const Pool& now) {
              if (!built) return;
-             space.PutPool(now, PromisesOf(key));
+             // Its blocks may be those that claims were told of before.
+             space.PutPool(now, PromisesOf(ToldClaims(caches.told_claims_by_pool, key)));
              Reclaim(caches.told_claims_by_pool, key);
              Requeue(key, Metrics::Trigger::kCreate);
              tell_claim(key, now);
@@ -123,8 +127,10 @@ void System::Parts::ListenToPools() {
        .on_update =
            [this, tell_claim](const std::string& key, const Pool& before, const Pool& now) {
              if (!built) return;
-             const bool spec = before.id.generation != now.id.generation;
-             space.PutPool(now, spec ? PromisesOf(key) : std::vector<Space::Promise>());
+             const bool spec =
+                 before.id.generation != now.id.generation || before.id.uid != now.id.uid;
+             space.PutPool(now, PromisesOf(spec ? ToldClaims(caches.told_claims_by_pool, key)
+                                                : std::vector<const Claim*>()));
              if (before.id.deleting != now.id.deleting ||
                  before.grace_seconds != now.grace_seconds) {
                LookAtResting(key);
@@ -238,35 +244,28 @@ void System::Parts::ListenToClaims() {
              --phases[last.phase];
              queue(key, last);
              LookAtSubnetOf(last);
-             if (!work) return;
-             work->claim.Left(last);
-             // Claims may wait for the clusterID, or for the block that this one was told of.
-             if (space.Find(last.PoolKey())) OnRoom(last.PoolKey());
+             // If it held a block or a clusterID the Space wakes the claims that wait for it.
+             if (work) work->claim.Left(last);
            },
        .on_whole = [this] { BeginWhenFresh(); }});
 }
 
-// The rights of a leader's claims when the pool comes or has another spec: its blocks may be those
-// that they were told of before. O(claims of the pool).
-std::vector<Space::Promise> System::Parts::PromisesOf(const std::string& pool) const {
-  std::vector<Space::Promise> promises;
-  if (!work) return promises;
-  caches.claims.ForEachIn(caches.told_claims_by_pool, pool,
-                          [&](const std::string&, const Claim& claim) {
-                            if (auto promise = PromiseOf(claim)) promises.push_back(*promise);
-                          });
-  return promises;
+// A leader's claims that were told of a block, by their right to it. O(n log n).
+std::vector<const Claim*> System::Parts::ToldClaims(std::size_t index,
+                                                    const std::string& pool) const {
+  std::vector<const Claim*> claims;
+  if (!work) return claims;
+  caches.claims.ForEachIn(index, pool, [&](const std::string&, const Claim& claim) {
+    if (!claim.allocated.empty()) claims.push_back(&claim);
+  });
+  SortByRight(claims);
+  return claims;
 }
 
 // Blocks that claims were told of go to them before anybody else's turn comes; last to those who
-// have lost theirs, because others may have been told of it since. O(claims of the pool).
+// have lost theirs, because others may have been told of it since.
 void System::Parts::Reclaim(std::size_t index, const std::string& pool) {
-  if (!work) return;
-  for (const bool lost : {false, true}) {
-    caches.claims.ForEachIn(index, pool, [&](const std::string&, const Claim& claim) {
-      if (claim.lost == lost) work->claim.Reclaim(claim);
-    });
-  }
+  for (const Claim* claim : ToldClaims(index, pool)) work->claim.Reclaim(*claim);
 }
 
 // The Subnets of a claim that is gone, or going.
@@ -327,19 +326,15 @@ void System::Parts::BeginWhenFresh() {
 }
 
 std::unique_ptr<Work> System::Parts::MakeWork() {
-  std::vector<std::pair<std::int64_t, Space::Promise>> by_age;
+  std::vector<const Claim*> told;
   caches.claims.ForEach([&](const std::string&, const Claim& claim) {
-    if (auto promise = PromiseOf(claim)) by_age.emplace_back(claim.id.created, std::move(*promise));
+    if (!claim.allocated.empty()) told.push_back(&claim);
   });
-  std::ranges::sort(by_age, {}, [](const auto& aged) {
-    return std::tuple(aged.first, std::string_view(aged.second.pool),
-                      std::string_view(aged.second.wish.claim));
-  });
-  Build({std::from_range, std::views::values(by_age)});
+  SortByRight(told);
+  Build(PromisesOf(told));
   auto made = std::make_unique<Work>(executor, leadership, transport, caches, space,
                                      metrics ? &*metrics : nullptr, options);
-  caches.claims.ForEach(
-      [&](const std::string&, const Claim& claim) { made->claim.Reclaim(claim); });
+  for (const Claim* claim : told) made->claim.Reclaim(*claim);
   return made;
 }
 
@@ -364,7 +359,7 @@ void System::Parts::OnRoom(const std::string& pool) {
                           [this](const std::string& key, const Claim& claim) {
                             if (!work->claim.BacksOff(claim)) work->claims.Add(key);
                           });
-  caches.pool_claims.ForEachIn(caches.pool_claims_by_parent, pool,
+  caches.pool_claims.ForEachIn(caches.unbound_pool_claims_by_parent, pool,
                                [this](const std::string& key, const PoolClaim& claim) {
                                  if (!work->pool_claim.BacksOff(claim)) work->pool_claims.Add(key);
                                });

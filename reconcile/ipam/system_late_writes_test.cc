@@ -384,5 +384,83 @@ TEST_F(SystemTest, APoolStatusThatArrivesLateIsCorrected) {
 
 // As plexaubnet does that still runs during a migration.
 
+// Keeps the answer to the first request of its kind until the test lets it go.
+class SlowAnswerTransport : public kube::Transport {
+ public:
+  SlowAnswerTransport(kube::Transport& inner, kube::Method method, std::string path)
+      : inner_(inner), method_(method), path_(std::move(path)) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    if (request.method == kube::Method::kPost && request.path.contains("/subnets?")) ++creates;
+    if (seen_ || request.method != method_ || !request.path.contains(path_)) {
+      return inner_.Send(std::move(request), std::move(done));
+    }
+    seen_ = true;
+    return inner_.Send(std::move(request), [this, done = std::move(done)](auto answer) {
+      let_go = [done, answer = std::move(answer)] { done(answer); };
+    });
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    return inner_.Watch(std::move(request), std::move(stream));
+  }
+
+  std::function<void()> let_go;
+  int creates = 0;  // of Subnets
+
+ private:
+  kube::Transport& inner_;
+  const kube::Method method_;
+  const std::string path_;
+  bool seen_ = false;
+};
+
+TEST_F(SystemTest, NoSubnetIsMadeForAClaimThatLeftWhileItsNameWasLookedAt) {
+  Pool("p", "10.0.0.0/26", R"(,"maxBlockSize":30)");
+  Create("Subnet", "p-10-0-0-0-26", R"("poolRef":"z","cidr":"10.9.0.0/29","clusterID":"s")");
+  SlowAnswerTransport slow(transport_, kube::Method::kGet, "/subnets/p-10-0-0-0-26");
+  BootThrough(slow);
+  Claim("c", "p", 26);  // the name of its Subnet is another's, which is being read
+  ASSERT_TRUE(slow.let_go);
+  Delete("subnetclaims", "c");
+  Claim("next", "p", 28);
+  ASSERT_EQ(Allocated("next"), "10.0.0.0/28");
+  slow.creates = 0;
+  slow.let_go();
+  executor_.Advance(5s);
+  EXPECT_EQ(slow.creates, 0);
+  replica_.reset();  // before its transport
+}
+
+TEST_F(SystemTest, AnAnswerThatComesAfterTheEndOfAClaimDoesNotBringItBack) {
+  Pool("p", "10.0.0.0/26", R"(,"maxBlockSize":30)");
+  SlowAnswerTransport slow(transport_, kube::Method::kPatch, "/subnetclaims/c/status");
+  BootThrough(slow);
+  Claim("c", "p", 26);
+  ASSERT_TRUE(slow.let_go);
+  Delete("subnetclaims", "c");
+  slow.let_go();
+  while (server_.CollectGarbage()) executor_.Advance(1s);
+  Claim("next", "p", 26);
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("next"), "10.0.0.0/26");
+  replica_.reset();  // before its transport
+}
+
+TEST_F(SystemTest, ABlockOfAPoolThatIsGoneIsFreeOnceNoSubnetCanComeOfIt) {
+  LateTransport late(executor_, transport_);
+  BootThrough(late);
+  Pool("site", "10.0.0.0/24");
+  Pool("p", "10.0.0.0/26", R"(,"parentRef":"site")");
+  executor_.Advance(10s);
+  Claim("a", "p", 27);  // its Subnet is under way, and never arrives
+  RemoveByForce("p");
+  Create("SubnetClaim", "b", R"("poolRef":"site","clusterID":"b","requestedCIDR":"10.0.0.0/26")");
+  EXPECT_EQ(Reason("subnetclaims", "b"), "RequestedCIDRTaken");
+  executor_.Advance(60s);
+  EXPECT_EQ(Reason("subnetclaims", "a"), "PoolNotFound");
+  EXPECT_EQ(Allocated("b"), "10.0.0.0/26");
+  replica_.reset();  // before its transport
+}
+
 }  // namespace
 }  // namespace berth::ipam

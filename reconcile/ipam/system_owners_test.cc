@@ -284,5 +284,34 @@ TEST_F(OwnersTest, DeletionNamesWhatItWaitsFor) {
               testing::HasSubstr("it waits for the finalizers of other controllers"));
 }
 
+TEST_F(OwnersTest, ADeletedPoolNamesTheClaimThatKeepsItsBlockAndTheFinalizer) {
+  Pool("p", "10.7.0.0/28", R"(,"defaultBlockSize":28)");
+  Create("SubnetClaim", "a", R"("poolRef":"p","clusterID":"x","blockSize":28)",
+         R"(,"finalizers":["example.com/teardown"])");
+  Delete("subnetclaims", "a");
+  Delete("subnets", "p-10-7-0-0-28");
+  Delete("subnetpools", "p");
+  EXPECT_THAT(
+      PoolStatus("p")["conditions"][0]["message"].as<std::string>(),
+      testing::HasSubstr(
+          "it waits for SubnetClaim a to go, which has the finalizer example.com/teardown"));
+  Merge("subnetclaims", "a", R"({"metadata":{"finalizers":null}})");
+  executor_.Advance(40s);
+  EXPECT_FALSE(Exists("subnetpools", "p"));
+}
+
+TEST_F(OwnersTest, AChildPoolThatIsGrownIsToldOfItsOwnBlock) {
+  Pool("site", "10.0.0.0/16");
+  PoolClaim("pc", "site", 24);
+  const std::string child = BoundPool("pc");
+  Merge("subnetpools", child, R"({"spec":{"cidr":"10.0.0.0/23"}})");
+  EXPECT_EQ(PoolStatus(child)["conditions"][0]["message"],
+            "10.0.0.0/23 is not free in its parent site: its own block there is 10.0.0.0/24; set "
+            "spec.cidr to it");
+  Merge("subnetpools", child, R"({"spec":{"cidr":"10.0.0.0/24"}})");
+  executor_.Advance(6s);
+  EXPECT_EQ(Reason("subnetpools", child), "Ready");
+}
+
 }  // namespace
 }  // namespace berth::ipam

@@ -151,11 +151,59 @@ TEST_F(RightsTest, TheLastOwnerOfABlockGetsItWhenThePoolIsMadeAnew) {
   EXPECT_EQ(Reason("subnetclaims", "first"), "AllocationLost");
 }
 
+// As when the claim that lost the block first was not told so before the pool went.
+TEST_F(RightsTest, OfTwoClaimsThatWereToldOfABlockTheOneThatWasReadyLastGetsIt) {
+  for (const bool is_there : {false, true}) {
+    replica_.reset();
+    for (const char* claim : {"earlier", "later"}) {
+      Claim(claim, "p", 26);
+      const auto told =
+          Send(kube::Method::kPatch, Path("subnetclaims", claim) + "/status",
+               Format(R"({{"status":{{"phase":"Error","allocatedCIDR":"10.0.0.0/26","conditions":[)"
+                      R"({{"type":"Ready","status":"False","reason":"PoolNotFound","message":"",)"
+                      R"("lastTransitionTime":"2026-01-01T00:00:0{}Z"}}]}}}})",
+                      claim == std::string_view("earlier") ? 1 : 2),
+               "application/merge-patch+json");
+      ASSERT_EQ(told.code, 200) << told.body;
+    }
+    if (is_there) Pool("p", "10.0.0.0/24");
+    Boot();
+    if (!is_there) Pool("p", "10.0.0.0/24");
+    executor_.Advance(10s);
+    EXPECT_EQ(Phase("later"), "Bound") << is_there;
+    EXPECT_EQ(Reason("subnetclaims", "earlier"), "AllocationLost") << is_there;
+    for (const char* claim : {"earlier", "later"}) Delete("subnetclaims", claim);
+    while (server_.CollectGarbage()) executor_.Advance(1s);
+    DeleteInUse("p");
+  }
+}
+
 TEST_F(RightsTest, AClaimGoesBeforeASubnetThatWasWrittenWhileItsPoolWasGone) {
   Pool("p", "10.0.0.0/24");
   Claim("b", "p", 26);
   DeleteInUse("p");
   Create("Subnet", "by-hand", R"("poolRef":"p","cidr":"10.0.0.0/26","clusterID":"f")");
+  Pool("p", "10.0.0.0/24");
+  executor_.Advance(10s);
+  EXPECT_EQ(Phase("b"), "Bound");
+  EXPECT_EQ(Status("subnets", "by-hand")["phase"], "Failed");
+}
+
+TEST_F(RightsTest, AClaimGoesBeforeASubnetThatWasWrittenWhileItsPoolWasBeingDeleted) {
+  Pool("p", "10.0.0.0/24");
+  Claim("b", "p", 26);
+  Merge("subnetpools", "p",
+        Format(R"({{"metadata":{{"finalizers":["{}","example.com/held"],)"
+               R"("annotations":{{"ipam.plexaubnet.io/allow-delete":"true"}}}}}})",
+               kFinalizer));
+  Delete("subnetpools", "p");
+  executor_.Advance(10s);
+  Merge("subnetpools", "p",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":null}}})");
+  Create("Subnet", "by-hand", R"("poolRef":"p","cidr":"10.0.0.0/26","clusterID":"f")");
+  EXPECT_EQ(Status("subnets", "by-hand")["message"],
+            "SubnetPool p is not ready: the pool is being deleted");
+  RemoveByForce("p");
   Pool("p", "10.0.0.0/24");
   executor_.Advance(10s);
   EXPECT_EQ(Phase("b"), "Bound");

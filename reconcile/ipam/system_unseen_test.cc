@@ -107,5 +107,20 @@ TEST_F(UnseenChildTest, NoSecondOneIsMadeUnderANameThatUsersWriteIntoTheStatus) 
   EXPECT_THAT(List("subnetpools"), testing::SizeIs(2));
 }
 
+TEST_F(UnseenChildTest, ItStaysTheClaimsWhenAnotherPoolNamesTheClaimAsItsOwner) {
+  silent_.silent = false;
+  const std::string uid = Get("subnetpoolclaims", "pc")["metadata"]["uid"].as_string();
+  const auto made = Send(
+      kube::Method::kPost, Path("subnetpools"),
+      Format(R"({{"apiVersion":"plexaubnet.io/v1alpha1","kind":"SubnetPool","metadata":{{"name":)"
+             R"("taken","ownerReferences":[{{"apiVersion":"plexaubnet.io/v1alpha1","kind":)"
+             R"("SubnetPoolClaim","name":"pc","uid":"{}"}}]}},"spec":{{"cidr":"10.0.64.0/20",)"
+             R"("parentRef":"p"}}}})",
+             uid));
+  ASSERT_EQ(made.code, 201) << made.body;
+  executor_.Advance(40s);
+  EXPECT_EQ(Status("subnetpoolclaims", "pc")["boundPoolName"], child_);
+}
+
 }  // namespace
 }  // namespace berth::ipam

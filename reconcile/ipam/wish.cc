@@ -1,5 +1,8 @@
 #include "reconcile/ipam/wish.h"
 
+#include <algorithm>
+#include <tuple>
+
 #include "log/format.h"
 
 namespace berth::ipam {
@@ -47,12 +50,21 @@ std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) {
   return wish;
 }
 
-std::optional<Space::Promise> PromiseOf(const Claim& claim) {
-  const auto block = claim.lost ? std::nullopt : PromisedBlock(claim);
-  if (!block) return std::nullopt;
-  auto wish = WishOf(claim, Fingerprint(claim.id.uid));
-  if (!wish) return std::nullopt;
-  return Space::Promise{claim.PoolKey(), std::move(*wish), *block};
+void SortByRight(std::vector<const Claim*>& claims) {
+  std::ranges::sort(claims, {}, [](const Claim* claim) {
+    return std::tuple(claim->lost, -claim->ready_changed, claim->id.created,
+                      std::string_view(claim->id.ns), std::string_view(claim->id.name));
+  });
+}
+
+std::vector<Space::Promise> PromisesOf(const std::vector<const Claim*>& claims) {
+  std::vector<Space::Promise> promises;
+  for (const Claim* claim : claims) {
+    const auto block = claim->lost ? std::nullopt : PromisedBlock(*claim);
+    const auto wish = WishOf(*claim, Fingerprint(claim->id.uid));
+    if (block && wish) promises.push_back({claim->PoolKey(), *wish, *block});
+  }
+  return promises;
 }
 
 std::expected<Cidr, Denial> AssignTo(Space& space, const Claim& claim, const Wish& wish) {

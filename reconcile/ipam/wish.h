@@ -2,6 +2,7 @@
 
 #include <expected>
 #include <optional>
+#include <vector>
 
 #include "reconcile/ipam/objects.h"
 #include "reconcile/ipam/space.h"
@@ -16,8 +17,11 @@ bool MatchesSpec(const Claim& claim, const Cidr& block);
 // The block that the claim was told of and still asks for: it gets this one again, or none.
 std::optional<Cidr> PromisedBlock(const Claim& claim);
 
-// The right to that block, unless the claim has lost it.
-std::optional<Space::Promise> PromiseOf(const Claim& claim);
+// Sorts claims by their right where several were told of one block: claims that have lost it come
+// last, and of the others the one that was Ready last comes first.
+void SortByRight(std::vector<const Claim*>& claims);
+// The rights of the claims to those blocks, in their order; none for a claim that has lost its own.
+std::vector<Space::Promise> PromisesOf(const std::vector<const Claim*>& claims);
 
 // `owner` is the Fingerprint of the claim's uid. Denied when the spec cannot be read.
 std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner);

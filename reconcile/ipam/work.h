@@ -31,6 +31,7 @@ struct Work {
 
   prometheus::Registry* registry;
   kube::EventRecorder events;
+  StatusPace pace;
   Context context;
   SubnetReconciler subnet;
   ClaimReconciler claim;

@@ -60,7 +60,9 @@ class Overlay {
   void Note(T object) {
     const std::string key = object.id.Key();
     const T* cached = informer_.Get(key);
-    if (cached && !IsOlder(cached->id.version, object.id.version)) return;
+    // A watch that is past this version has brought a later one, or the end of the object.
+    const std::string& seen = cached ? cached->id.version : informer_.status().version;
+    if (!IsOlder(seen, object.id.version)) return;
     noted_.insert_or_assign(key, Noted{std::move(object), executor_.Now()});
   }
 
