@@ -5,6 +5,7 @@
 
 #include "async/executor.h"
 #include "cloud/aliyun/api_client.h"
+#include "cloud/aliyun/ecs_client.h"
 #include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/vpc_client.h"
@@ -22,14 +23,17 @@ struct TestAccount {
 
   // `limits` says how much the client may ask of the cloud; its endpoint does not count.
   TestAccount(async::Executor& executor, simulator::Fates& fates, simulator::Cloud::Options options,
-              aliyun::ApiOptions limits = {}, CallObserver* observer = nullptr)
+              const aliyun::ApiOptions& limits = {}, CallObserver* observer = nullptr)
       : cloud(std::move(options)),
         network(cloud, executor, fates),
         transport(network, executor),
-        api(executor, transport, credentials, observer, Placed(std::move(limits))),
+        api(executor, transport, credentials, observer, Placed(limits)),
+        ecs_api(executor, transport, credentials, observer, PlacedInEcs(limits)),
         key_accounts(executor, transport, observer, Placed({})),
         vpcs(api, credentials, key_accounts, kRegion),
-        vpc(api) {
+        vpc(api),
+        enis(eni_apis),
+        eni_accounts(eni_apis, credentials, key_accounts, kRegion) {
     GiveKey();
     credentials.now = aliyun::Credential{kKeyId, kSecret, ""};
   }
@@ -46,15 +50,25 @@ struct TestAccount {
   simulator::Transport transport;
   aliyun::TestCredentials credentials;
   aliyun::ApiClient api;
+  aliyun::ApiClient ecs_api;
+  const aliyun::EniApis eni_apis{ecs_api, api};
   aliyun::KeyAccounts key_accounts;
   aliyun::VpcClients vpcs;
-  aliyun::VpcClient vpc;  // of whatever account the key is
+  aliyun::VpcClient vpc;   // of whatever account the key is
+  aliyun::EcsClient enis;  // likewise
+  aliyun::EniClients eni_accounts;
 
  private:
   static aliyun::ApiOptions Placed(aliyun::ApiOptions options) {
     options.region = kRegion;
     options.endpoint = aliyun::VpcEndpoint(options.region, false);
     options.version = aliyun::kVpcVersion;
+    return options;
+  }
+  static aliyun::ApiOptions PlacedInEcs(aliyun::ApiOptions options) {
+    options = Placed(std::move(options));
+    options.endpoint = aliyun::EcsEndpoint(options.region, false);
+    options.version = aliyun::kEcsVersion;
     return options;
   }
 };

@@ -1,19 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "async/task.h"
+#include "cloud/account.h"
 #include "http/error.h"
 
 namespace berth::cloud {
-
-using Tags = std::map<std::string, std::string>;
 
 // An elastic IP as the cloud tells of it. What the cloud did not say is empty.
 struct Eip {
@@ -65,18 +61,6 @@ struct EipRequest {
   friend bool operator==(const EipRequest&, const EipRequest&) = default;
 };
 
-// The reason of an error of a call that never left this process: there was no turn for it
-// (kThrottled), no key, only a key of another account, or it was no longer wanted (kConflict).
-inline constexpr std::string_view kNotSent = "NotSent";
-
-// Where an EIP is: its ID means nothing in another region or account.
-struct Place {
-  std::string region;
-  std::string account;  // the ID of the cloud account, which is no secret
-
-  friend bool operator==(const Place&, const Place&) = default;
-};
-
 struct AllocatedEip {
   std::string allocation_id;
   std::string address;
@@ -99,41 +83,30 @@ class Vpc {
  public:
   static constexpr std::size_t kMostIds = 50;  // of one DescribeEips
 
+  using Wanted = cloud::Wanted;
+
   virtual ~Vpc() = default;
 
-  // `wanted` is asked when its turn has come, which can be much later: without it the call is not
-  // sent, with a kConflict, kNotSent. An empty one says yes.
-  virtual async::Task<Result<AllocatedEip>> AllocateEip(EipRequest request,
-                                                        std::function<bool()> wanted) = 0;
+  virtual async::Task<Result<AllocatedEip>> AllocateEip(EipRequest request, Wanted wanted) = 0;
   // The EIPs that exist among these. At most kMostIds; for none there is no call.
   virtual async::Task<Result<std::vector<Eip>>> DescribeEips(std::vector<std::string> ids) = 0;
   // All that carry the tag, page by page. One that goes meanwhile may hide another from a page.
   virtual async::Task<Result<std::vector<Eip>>> EipsTagged(std::string key, std::string value) = 0;
-  virtual async::Task<Result<void>> ModifyEip(std::string id, EipChange change) = 0;
-  // `wanted` as AllocateEip has it.
-  virtual async::Task<Result<void>> ReleaseEip(std::string id, std::function<bool()> wanted) = 0;
-  virtual async::Task<Result<void>> UnassociateEip(std::string id) = 0;
+  virtual async::Task<Result<void>> ModifyEip(std::string id, EipChange change, Wanted wanted) = 0;
+  virtual async::Task<Result<void>> ReleaseEip(std::string id, Wanted wanted) = 0;
+  virtual async::Task<Result<void>> UnassociateEip(std::string id, Wanted wanted) = 0;
   virtual async::Task<Result<void>> JoinPackage(std::string id, std::string package,
-                                                std::string client_token) = 0;
+                                                std::string client_token, Wanted wanted) = 0;
   virtual async::Task<Result<void>> LeavePackage(std::string id, std::string package,
-                                                 std::string client_token) = 0;
-  virtual async::Task<Result<void>> TagEips(std::vector<std::string> ids, Tags tags) = 0;
+                                                 std::string client_token, Wanted wanted) = 0;
+  virtual async::Task<Result<void>> TagEips(std::vector<std::string> ids, Tags tags,
+                                            Wanted wanted) = 0;
   virtual async::Task<Result<void>> UntagEips(std::vector<std::string> ids,
-                                              std::vector<std::string> keys) = 0;
-  virtual async::Task<Result<void>> MoveEip(std::string id, std::string resource_group) = 0;
+                                              std::vector<std::string> keys, Wanted wanted) = 0;
+  virtual async::Task<Result<void>> MoveEip(std::string id, std::string resource_group,
+                                            Wanted wanted) = 0;
 };
 
-// The accounts whose access keys this process has or had, in one region. Of the control thread.
-class Vpcs {
- public:
-  virtual ~Vpcs() = default;
-
-  // The region, and the account of the access key of the moment. Errors are as of a call that
-  // reads. Cheap while the key stays the same.
-  virtual async::Task<Result<Place>> Here() = 0;
-  // Calls of it are signed with keys of this account only. While there is only another account's
-  // key they are not sent: kRetry, kNotSent. Lives as long as this.
-  virtual Vpc& In(const std::string& account) = 0;
-};
+using Vpcs = Accounts<Vpc>;
 
 }  // namespace berth::cloud

@@ -23,7 +23,7 @@ std::string Variable(const char* name) {
   return value ? value : "";
 }
 
-aliyun::ApiOptions VpcOptionsOf(const AliyunOptions& options) {
+aliyun::ApiOptions VpcOptionsOf(const systems::AliyunOptions& options) {
   aliyun::ApiOptions api{.endpoint = options.vpc_endpoint.empty()
                                          ? aliyun::VpcEndpoint(options.region, options.vpc_network)
                                          : options.vpc_endpoint,
@@ -37,12 +37,12 @@ aliyun::ApiOptions VpcOptionsOf(const AliyunOptions& options) {
   return api;
 }
 
-std::string StsEndpointOf(const AliyunOptions& options) {
+std::string StsEndpointOf(const systems::AliyunOptions& options) {
   return options.sts_endpoint.empty() ? aliyun::StsEndpoint(options.region, options.vpc_network)
                                       : options.sts_endpoint;
 }
 
-aliyun::ApiOptions StsOptionsOf(const AliyunOptions& options) {
+aliyun::ApiOptions StsOptionsOf(const systems::AliyunOptions& options) {
   aliyun::ApiOptions api = VpcOptionsOf(options);
   api.endpoint = StsEndpointOf(options);
   return api;
@@ -53,7 +53,7 @@ aliyun::ApiOptions StsOptionsOf(const AliyunOptions& options) {
 Result<std::unique_ptr<AliyunAccount>> AliyunAccount::Open(async::Executor& executor,
                                                            http::Client& client,
                                                            cloud::CallObserver* observer,
-                                                           const AliyunOptions& options) {
+                                                           const systems::AliyunOptions& options) {
   http::Peer::Options peer;
   if (!options.ca_file.empty()) {
     auto ca = ReadFile(options.ca_file);
@@ -73,7 +73,7 @@ Result<std::unique_ptr<AliyunAccount>> AliyunAccount::Open(async::Executor& exec
 
 AliyunAccount::AliyunAccount(async::Executor& executor, std::unique_ptr<http::Transport> transport,
                              std::unique_ptr<aliyun::Credentials> credentials,
-                             cloud::CallObserver* observer, const AliyunOptions& options)
+                             cloud::CallObserver* observer, const systems::AliyunOptions& options)
     : transport_(std::move(transport)),
       credentials_(std::move(credentials)),
       vpc_api_(executor, *transport_, *credentials_, observer, VpcOptionsOf(options)),

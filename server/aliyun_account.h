@@ -22,12 +22,12 @@ class AliyunAccount {
   static Result<std::unique_ptr<AliyunAccount>> Open(async::Executor& executor,
                                                      http::Client& client,
                                                      cloud::CallObserver* observer,
-                                                     const AliyunOptions& options);
+                                                     const systems::AliyunOptions& options);
 
   // In whatever cloud `transport` leads to.
   AliyunAccount(async::Executor& executor, std::unique_ptr<http::Transport> transport,
                 std::unique_ptr<cloud::aliyun::Credentials> credentials,
-                cloud::CallObserver* observer, const AliyunOptions& options);
+                cloud::CallObserver* observer, const systems::AliyunOptions& options);
 
   cloud::Vpcs& vpcs() { return vpcs_; }
 

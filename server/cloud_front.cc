@@ -63,7 +63,7 @@ void CloudFront::Serve(const drogon::HttpRequestPtr& request, http::Callback cal
       cloud_->RefuseAll(refuse ? path.substr(code + 1) : "");
       return home(http::Respond(200, "{}"));
     }
-    cloud_->cloud().vpc().Settle(loop_.WallNow());
+    cloud_->cloud().Settle(loop_.WallNow());
     const http::Response answer = cloud::simulator::OutOfBand(cloud_->cloud(), read, path);
     home(http::Respond(answer.code, answer.body));
   });

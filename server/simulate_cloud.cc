@@ -114,7 +114,7 @@ A simulated Alibaba Cloud: what is allocated in it is gone when this ends (Ctrl-
     --aliyun-sts-endpoint https://localhost:{} \
     --aliyun-credentials-dir {}/credentials --aliyun-ca-file {}/certs/ca.crt
 
-What it has, and what others do in it:  curl --cacert {}/certs/ca.crt https://localhost:{}/eips
+Its ledger and calls:  curl --cacert {}/certs/ca.crt https://localhost:{}/ledger
 
 )",
                       options_.region, port, port, dir, dir, dir, port)

@@ -6,6 +6,7 @@
 
 #include "async/event_loop.h"
 #include "cloud/simulator/aliyun/gate.h"
+#include "cloud/simulator/aliyun/out_of_band.h"
 #include "http/file.h"
 #include "server/aliyun_account.h"
 #include "server/serve_fixture_test.h"
@@ -87,7 +88,8 @@ TEST_F(SimulateCloudTest, TheRealClientGetsOneAddressForOneToken) {
   const Json ledger = Ask(200, "GET", "/ledger");
   EXPECT_EQ(ledger["allocated"].as<int>(), 1);
   EXPECT_EQ(ledger["calls"]["AllocateEipAddress"].as<int>(), 2);
-  EXPECT_EQ(Ask(200, "GET", "/eips/" + first->allocation_id)["name"].as<std::string>(),
+  EXPECT_EQ(Ask(200, "GET", std::string(cloud::simulator::kEipsPath) + first->allocation_id)["name"]
+                .as<std::string>(),
             "web & more");
 }
 
@@ -109,7 +111,7 @@ TEST_F(SimulateCloudTest, OthersChangeAndDeleteAddresses) {
   Start({{"until-visible", "0ms"}});
   const auto made = Allocate("token");
   ASSERT_TRUE(made) << made.error().message;
-  const std::string path = "/eips/" + made->allocation_id;
+  const std::string path = std::string(cloud::simulator::kEipsPath) + made->allocation_id;
   Ask(200, "PATCH", path, R"({"instanceID":"i-1","name":"meddled"})");
   const auto seen = Wait<std::vector<cloud::Eip>>(
       [&](cloud::Vpc& vpc) { return vpc.DescribeEips({made->allocation_id}); });
@@ -119,7 +121,7 @@ TEST_F(SimulateCloudTest, OthersChangeAndDeleteAddresses) {
   EXPECT_EQ(
       Ask(200, "PATCH", path, R"({"lockReason":"financial"})")["lockReason"].as<std::string>(),
       "financial");
-  Ask(400, "PATCH", path, R"({"allocationID":"eip-1"})");
+  Ask(400, "PATCH", path, R"({"allocationID":"another"})");
   Ask(400, "PATCH", path, "no JSON");
   Ask(200, "DELETE", path);
   Ask(404, "GET", path);

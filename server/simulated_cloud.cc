@@ -12,10 +12,12 @@ simulator::Cloud::Options OptionsOf(async::Executor& executor,
   simulator::Cloud::Options cloud{.seed = executor.Random()};
   cloud.vpc.region = options.region;
   cloud.vpc.until_visible = options.until_visible;
+  cloud.ecs.until_visible = options.until_visible;
   for (auto* phase : {&cloud.vpc.releasing, &cloud.vpc.associating, &cloud.vpc.unassociating,
-                      &cloud.vpc.binding}) {
+                      &cloud.vpc.binding, &cloud.ecs.detaching, &cloud.ecs.deleting}) {
     *phase = options.background;
   }
+  cloud.ecs.attaching = options.attaching;
   for (const auto& [action, calls] : options.limits) {
     cloud.calls_per_minute.emplace(action, static_cast<std::uint64_t>(calls));
   }

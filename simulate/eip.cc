@@ -8,10 +8,8 @@
 #include "cloud/aliyun/credentials.h"
 #include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/vpc_client.h"
-#include "handlers/admission/eip.h"
 #include "log/format.h"
-#include "reconcile/eip/desk.h"
-#include "reconcile/eip/system.h"
+#include "reconcile/eip/objects.h"
 #include "simulate/eip_users.h"
 #include "simulate/objects.h"
 #include "simulate/world.h"
@@ -182,13 +180,14 @@ class Eip::Keys : public cloud::aliyun::Credentials {
 };
 
 // The way to the cloud with one region: another one takes a restart.
-struct Eip::Account {
-  Account(Eip& owner, Process& process)
+struct Eip::InRegion : Account {
+  InRegion(Eip& owner, Process& process)
       : to_cloud(*owner.network_, process),
         credentials(owner),
         api(process, to_cloud, credentials, nullptr, OptionsFor(owner.region_)),
         accounts(process, to_cloud, nullptr, OptionsFor(owner.region_)),
         vpcs(api, credentials, accounts, owner.region_) {}
+  cloud::Vpcs* aliyun() override { return &vpcs; }
 
   static cloud::aliyun::ApiOptions OptionsFor(const std::string& region) {
     return {.endpoint = cloud::aliyun::VpcEndpoint(region, false),
@@ -203,21 +202,12 @@ struct Eip::Account {
   cloud::aliyun::VpcClients vpcs;
 };
 
-std::unique_ptr<SystemScenario::Berth> Eip::Make(Process& process, kube::Transport& transport,
-                                                 const std::string& identity) {
-  using System = EngineBerth<eip::System, eip::Desk>;
-  struct WithAccount : Account, System {
-    WithAccount(Eip& owner, Process& process, kube::Transport& transport,
-                const std::string& identity)
-        : Account(owner, process),
-          System(admission::RegisterEip, process, transport, identity, vpcs,
-                 eip::System::Options{}) {}
-  };
-  return std::make_unique<WithAccount>(*this, process, transport,
-                                       Format("{}.{}", identity, ++starts_));
+std::unique_ptr<SystemScenario::Account> Eip::Open(Process& process) {
+  return std::make_unique<InRegion>(*this, process);
 }
 
-Eip::Eip(std::uint64_t seed) : cloud_(OptionsFor(seed)), key_id_(kKeyId), region_(kRegion) {
+Eip::Eip(std::uint64_t seed)
+    : SystemScenario("eip"), cloud_(OptionsFor(seed)), key_id_(kKeyId), region_(kRegion) {
   cloud_.keys().Add({.id = kKeyId, .secret = kSecret, .caller = "berth"});
   cloud_.keys().Add(
       {.id = kOtherKeyId, .secret = kSecret, .caller = "berth", .account = kOtherAccount});
@@ -234,13 +224,15 @@ void Eip::SetUp(World& world) {
   const bool late = faults.stale > 0 || faults.pause > 0 || faults.partition > 0 ||
                     faults.slow > 0 || faults.cut > 0 || faults.lost_request > 0;
   grace_ = late ? 100s : 10s;
+  // With another region Berth starts anew, and waits for the old lease to end.
+  prompt_ = !late && faults.crash == 0 && !moves_;
   site_ = std::make_unique<Process>(world.scheduler(), world.random(), "cloud", [](Process&) {});
   trouble_ = std::make_unique<Trouble>(world, *this);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
   world.InstallDefinitions();
   for (int i = 0; i < 3; ++i) own_.push_back(cloud_.vpc().CreateEip({.name = "own"}));
   for (int i = 0; i < 2; ++i) packages_.push_back(cloud_.vpc().CreatePackage(100));
-  InstallWebhooks(world, admission::RegisterEip);
+  InstallWebhooks(world);
   users_ = std::make_unique<Users>(
       world,
       std::vector{EipUsers([this](World& where) { return SomeAddress(where); }, own_, packages_)},
@@ -279,7 +271,8 @@ void Eip::Move(World& world) {
     world.Trace("{}", "Berth has another region");
     GiveRegion(kOtherRegion);
   }
-  world.scheduler().After(random.Between(1s, 90s), [this, &world] {
+  // So soon that its lease is settled when World looks at it.
+  world.scheduler().After(random.Between(1s, 60s), [this, &world] {
     world.Trace("{}", "Berth has its own account and region");
     moved_until_ = world.scheduler().Now();
     key_id_ = kKeyId;
@@ -339,8 +332,7 @@ async::Duration Eip::Aftermath(World& world) {
   });
   world.scheduler().After(kUntilSettled + kUntilTold, [this, &world, kind] {
     told_watch_.emplace(world.scheduler().Now());
-    // A throttled call waits for its turn, so its EIP is told of the failure later.
-    if (auto wrong = CheckFollowed(world); wrong && kind != kThrottles) world.Violate(*wrong);
+    if (auto wrong = CheckFollowed(world, kind == kThrottles)) world.Violate(*wrong);
     if (kind == kStormsOfChaos) LockOne(world, kLength - 2 * kUntilSettled);
   });
   world.scheduler().After(kLength + kUntilOver, [this, &world] {

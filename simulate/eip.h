@@ -55,17 +55,19 @@ class Eip : public SystemScenario {
   bool DeleteAll(World& world) override;
   std::optional<std::string> Left(World& world) override;
   std::vector<std::string> Refusable() const override { return {"eips"}; }
+  void Refused(World& world, const kube::Request& request) override;
 
  private:
   class Trouble;
   class Keys;
-  struct Account;
+  struct InRegion;
 
-  std::unique_ptr<Berth> Make(Process& process, kube::Transport& transport,
-                              const std::string& identity) override;
+  std::unique_ptr<Account> Open(Process& process) override;
   void Act(World& world);
   void DropTags(World& world);
   void ThinkAgain(World& world);
+  void AdoptElsewhere(World& world, const std::string& uid, const std::string& id);
+  void CheckDeletionTold(World& world, const std::string& uid);
   void RenameTag(World& world);
   bool IsSettled(const Json& object) const;
   void Tampered(const Json& object, const std::string& action);
@@ -89,11 +91,12 @@ class Eip : public SystemScenario {
   static bool IsElsewhere(const Json& object);
   bool MayHaveLostAnAddress(const std::string& uid) const;
   void NoteSyncTime(const Json& object);
+  std::optional<std::string> CheckEvent(const kube::Request& request);
   std::optional<std::string> CheckStillReady(const Json& object);
   std::optional<std::string> CheckTold(const Json& object);
   std::optional<std::string> CheckTruth(World& world, const Json& object) const;
   std::optional<std::string> CheckToken(World& world, const Json& object) const;
-  std::optional<std::string> CheckFollowed(World& world);
+  std::optional<std::string> CheckFollowed(World& world, bool throttled);
   static std::optional<std::string> CheckOver(World& world);
   void Note(World& world);
   std::optional<std::string> CheckObject(const Json& object, const std::vector<Json>& all) const;
@@ -108,17 +111,19 @@ class Eip : public SystemScenario {
   std::vector<std::string> packages_;
   EipWitness witness_{cloud_};
   EipHistory history_{cloud_};
-  std::set<std::string> wiped_;       // uids whose status somebody took away
-  std::set<std::string> edited_;      // uids whose status a user wrote since Berth did
-  async::Duration grace_{};           // see EipWitness::See
-  int storms_ = 0;                    // of throttles, under way
-  int forbidden_ = 0;                 // times without permission, under way
-  int blind_ = 0;                     // times in which every list is refused, under way
-  int untrusted_ = 0;                 // times in which TLS fails, under way
-  std::vector<std::string> passing_;  // codes that every call is refused with, under way
-  std::string stubborn_action_;       // every call of it is refused; empty for none
-  int empty_lists_ = 0;               // so many answers to come list no EIP
-  async::TimePoint empty_list_at_{};  // the last one
+  std::set<std::string> wiped_;          // uids whose status somebody took away
+  std::set<std::string> edited_;         // uids whose status a user wrote since Berth did
+  async::Duration grace_{};              // see EipWitness::See
+  bool prompt_ = false;                  // no fault keeps Berth from telling at once
+  std::set<std::string> told_refusals_;  // uids with an event of a refused write
+  int storms_ = 0;                       // of throttles, under way
+  int forbidden_ = 0;                    // times without permission, under way
+  int blind_ = 0;                        // times in which every list is refused, under way
+  int untrusted_ = 0;                    // times in which TLS fails, under way
+  std::vector<std::string> passing_;     // codes that every call is refused with, under way
+  std::string stubborn_action_;          // every call of it is refused; empty for none
+  int empty_lists_ = 0;                  // so many answers to come list no EIP
+  async::TimePoint empty_list_at_{};     // the last one
   // By uid: so many repetitions of the request whose answer was lost are refused.
   std::map<std::string, int> refused_repetitions_;
   std::map<std::string, Json> attempts_;  // uid to a status with an attempt under way
@@ -128,7 +133,6 @@ class Eip : public SystemScenario {
   std::string key_id_;  // of the moment
   std::string region_;
   async::TimePoint moved_until_{};                // Berth had another key or region until then
-  int starts_ = 0;                                // of Berth, in all replicas
   std::map<std::string, std::string> sync_time_;  // uid to status.lastSyncTime, as last seen
   std::map<std::string, Json> ready_;             // uid to the Ready condition, as last seen
 };

@@ -65,7 +65,7 @@ void Eip::RenameTag(World& world) {
 }
 
 // A user deletes some objects, perhaps when releases have to wait for their turn, and then wants to
-// keep the address of the last one.
+// keep the address of the last one, or another cluster takes it over.
 void Eip::ThinkAgain(World& world) {
   Dice& random = world.random();
   const auto objects = world.List(kCollection);
@@ -77,15 +77,36 @@ void Eip::ThinkAgain(World& world) {
     world.Ask({.method = kube::Method::kDelete, .path = PathOf(NameOf(objects[i]))});
   }
   const std::string path = PathOf(NameOf(objects[last]));
+  const std::string uid = UidOf(objects[last]);
+  const std::string id =
+      IsSettled(objects[last]) ? Text(Part(objects[last], "status"), "allocationID") : "";
+  const bool adopted = !id.empty() && random.Chance(0.3);
   const std::string change = random.Chance(0.5)
                                  ? R"({"spec":{"releaseStrategy":"Never"}})"
                                  : Format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})",
                                           eip::kOnStuckAnnotation);
-  world.scheduler().After(random.Between(0s, 30s), [&world, path, change] {
+  world.scheduler().After(random.Between(0s, 30s), [this, &world, path, change, adopted, uid, id] {
     world.Ask({.method = kube::Method::kDelete, .path = path});
+    world.scheduler().After(30s, [this, &world, uid] { CheckDeletionTold(world, uid); });
     world.scheduler().After(world.random().Between(0s, 5s),
-                            [&world, path, change] { world.Merge(path, change); });
+                            [this, &world, path, change, adopted, uid, id] {
+                              if (adopted) return AdoptElsewhere(world, uid, id);
+                              world.Merge(path, change);
+                            });
   });
+}
+
+// The tag of the object's address names an object of another cluster from now on.
+void Eip::AdoptElsewhere(World& world, const std::string& uid, const std::string& id) {
+  Note(world);
+  const cloud::Eip* eip = cloud_.vpc().Find(id);
+  if (!eip || witness_.TagOf(id) != uid) return;
+  world.Trace("another cluster adopts {}", id);
+  cloud::Tags tags = eip->tags;
+  tags[std::string(eip::kOwnerTag)] = EipWitness::kElsewhere;
+  cloud_.vpc().SetTags(id, tags);
+  witness_.Orphan(uid);
+  witness_.Adopted(id, world.scheduler().WallNow());
 }
 
 // A user's change that the controller cannot see: whatever becomes of the address is not its fault.

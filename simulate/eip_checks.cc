@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "log/format.h"
@@ -17,11 +18,24 @@ namespace simulator = cloud::simulator;
 
 // A pass over an object takes no longer, from the look at the cloud to the last write.
 constexpr auto kPass = 20s;
+constexpr const char* kRefusedWrite = "the API server refused Berth's write";
 
 // Whether a condition is of the spec as it is now.
 bool IsCurrent(const Json& object, const Json& condition) {
   return condition.get_value_or<std::int64_t>("observedGeneration", 0) ==
          object["metadata"].get_value_or<std::int64_t>("generation", 0);
+}
+
+// Whether the address has so many tags of which the status does not say that they are Berth's that
+// there is no room for those of the spec: those of an object before it, or of a lost status.
+bool IsFullOfTags(const Json& object, const cloud::Eip& eip) {
+  std::set<std::string> tags;
+  const Json wanted = Part(Part(object, "spec"), "tags");
+  for (const auto& tag : wanted.object_range()) tags.emplace(tag.key());
+  for (const auto& [key, value] : eip.tags) {
+    if (!Part(Part(object, "status"), "tags").contains(key)) tags.insert(key);
+  }
+  return tags.size() > eip::kMostTags;
 }
 
 }  // namespace
@@ -51,7 +65,10 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
   if (request.path.contains("/leases/")) return std::nullopt;
   Note(world);
   const auto now = world.scheduler().Now();
-  if (told_watch_ && request.path.contains("/events")) return told_watch_->SawEvent(request, now);
+  if (request.path.contains("/events")) {
+    if (auto wrong = CheckEvent(request)) return wrong;
+    if (told_watch_) return told_watch_->SawEvent(request, now);
+  }
   for (const Json& object : objects) {
     const std::string uid = UidOf(object);
     const bool written = request.path.contains("/" + NameOf(object) + "/status");
@@ -72,6 +89,38 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
     if (auto wrong = told_watch_->Saw(object, now)) return wrong;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> Eip::CheckEvent(const kube::Request& request) {
+  const auto event = Json::Parse(request.body);
+  if (!event || !event->contains("regarding")) return std::nullopt;
+  const std::string uid = Text(Part(*event, "regarding"), "uid");
+  if (Text(*event, "note").contains(kRefusedWrite)) told_refusals_.insert(uid);
+  return witness_.CheckEvent(uid, Text(*event, "reason"), Text(*event, "note"));
+}
+
+// A write to metadata or spec that others refuse is told soon, once for each object at least.
+void Eip::Refused(World& world, const kube::Request& request) {
+  if (!prompt_ || request.method != kube::Method::kPatch || request.path.ends_with("/status")) {
+    return;
+  }
+  for (const Json& object : world.List(kCollection)) {
+    if (request.path != PathOf(NameOf(object))) continue;
+    world.scheduler().After(30s, [this, &world, name = NameOf(object), uid = UidOf(object)] {
+      if (told_refusals_.contains(uid)) return;
+      world.Violate(name + " is not told that a write was refused");
+    });
+  }
+}
+
+// A deletion is told though the cloud has no turn for it.
+void Eip::CheckDeletionTold(World& world, const std::string& uid) {
+  if (!prompt_ || world.faults().forbidden > 0 || edited_.contains(uid)) return;
+  for (const Json& object : world.List(kCollection)) {
+    if (UidOf(object) != uid || !Deleting(object)) continue;
+    if (Text(ReadyOf(object), "status") != "True") continue;
+    world.Violate(NameOf(object) + " is being deleted and Ready");
+  }
 }
 
 void Eip::NoteSyncTime(const Json& object) {
@@ -182,12 +231,14 @@ std::optional<std::string> Eip::CheckToken(World& world, const Json& object) con
 }
 
 // Whether an object is still told to be Ready that users have changed or deleted some time ago.
-std::optional<std::string> Eip::CheckFollowed(World& world) {
+// A throttled call waits for its turn, so its EIP is told of the change later.
+std::optional<std::string> Eip::CheckFollowed(World& world, bool throttled) {
   for (const Json& object : world.List(kCollection)) {
     const Json ready = ReadyOf(object);
     if (Text(ready, "status") != "True" || edited_.contains(UidOf(object))) continue;
     if (Deleting(object)) return NameOf(object) + " is being deleted and Ready";
-    if (!IsCurrent(object, ready)) return NameOf(object) + " is Ready by a spec of before";
+    if (!throttled && !IsCurrent(object, ready))
+      return NameOf(object) + " is Ready by a spec of before";
   }
   return std::nullopt;
 }
@@ -251,6 +302,7 @@ std::optional<std::string> Eip::CheckObject(const Json& object,
     return std::nullopt;
   }
   if (reason == "InvalidConfig") return CheckBlame(object, all);
+  if (message.contains("TagsPerResource") && eip && IsFullOfTags(object, *eip)) return std::nullopt;
   if (MayBeRefused(Part(object, "spec"))) return std::nullopt;
   return Format("{} is {}: {}", name, reason, message);
 }
@@ -313,7 +365,7 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
       return Format("{} lacks the tag {}", name, tag.key());
     }
   }
-  if (!created) return std::nullopt;
+  if (!created || tags.size() == eip::kMostTags) return std::nullopt;
   const auto owner = eip.tags.find(std::string(eip::kOwnerTag));
   if (owner == eip.tags.end() || owner->second != UidOf(object)) {
     return name + " lacks its owner's tag";

@@ -183,7 +183,9 @@ std::optional<std::string> EipWitness::Read(const LedgerEntry& entry) {
     const auto holds = held_.find(owner->second);
     if (holds != held_.end() && holds->second == id) held_.erase(holds);
   }
-  return entry.by == "berth" ? CheckRelease(id) : std::nullopt;
+  if (entry.by != "berth") return std::nullopt;
+  released_.insert(id);
+  return CheckRelease(entry);
 }
 
 // A request may be on its way for kUnderWay when its object is deleted.
@@ -215,7 +217,8 @@ bool EipWitness::IsKept(const std::string& id) const {
   return kept;
 }
 
-std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const {
+std::optional<std::string> EipWitness::CheckRelease(const LedgerEntry& entry) const {
+  const std::string& id = entry.allocation_id;
   const auto owner = owner_.find(id);
   const bool own =
       owner != owner_.end() && (goes_.contains(owner->second) || excused_.contains(owner->second));
@@ -224,6 +227,11 @@ std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const
   if (!own && !forged && !given_.contains(id)) {
     return Format("{} was released, and nobody had asked for it", id);
   }
+  const auto adopted = adopted_.find(id);
+  if (adopted != adopted_.end() && tag_.at(id) == kElsewhere &&
+      entry.at - adopted->second > grace_) {
+    return Format("{} was released, and had become another cluster's", id);
+  }
   if (!forged && IsKept(id)) return Format("{} was released, and was to be kept", id);
   const auto claims = named_.find(id);
   if (claims == named_.end()) return std::nullopt;
@@ -231,6 +239,22 @@ std::optional<std::string> EipWitness::CheckRelease(const std::string& id) const
     if (now_ - claim.since > grace_ && !excused_.contains(uid)) {
       return Format("{} was released, and {} names it too", id, uid);
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> EipWitness::CheckEvent(const std::string& uid, const std::string& reason,
+                                                  const std::string& note) const {
+  const std::string id = note.substr(0, note.find(' '));
+  if (!id.starts_with("eip-") || excused_.contains(uid)) return std::nullopt;
+  const bool stays = note.contains("stays in the cloud") || note.contains("is left in the cloud");
+  if (stays && released_.contains(id) && !WasNamedByOthers(id, uid)) {
+    return Format("an event says \"{}\", and Berth has released it", note);
+  }
+  const bool gone = reason == "Released" || reason == "AlreadyReleased";
+  const cloud::Eip* eip = Find(id);
+  if (gone && eip && eip->status != "Releasing") {
+    return Format("an event says \"{}\", and it is {}", note, eip->status);
   }
   return std::nullopt;
 }

@@ -20,6 +20,9 @@ namespace berth::simulate {
 // tag, a tag that names another object and is overwritten, an address that is left over.
 class EipWitness {
  public:
+  // The tag of an address that another cluster has adopted.
+  static constexpr const char* kElsewhere = "another-cluster";
+
   explicit EipWitness(const cloud::simulator::Cloud& cloud) : cloud_(cloud) {}
 
   // After every write: what has happened since that should not have. A release counts against what
@@ -33,6 +36,14 @@ class EipWitness {
   // its fault.
   void Excuse(const std::string& uid) { excused_.insert(uid); }
   bool IsExcused(const std::string& uid) const { return excused_.contains(uid); }
+  // Whether an event of the object is true.
+  std::optional<std::string> CheckEvent(const std::string& uid, const std::string& reason,
+                                        const std::string& note) const;
+  // Another cluster has set its tag to kElsewhere.
+  void Adopted(const std::string& id, async::WallTime when) {
+    adopters_.insert(kElsewhere);
+    adopted_[id] = when;
+  }
   // The object is gone, with nobody having been asked what becomes of its address.
   void Orphan(const std::string& uid) { stays_.insert(uid); }
   // Others took its tags off: it is not another object's any more.
@@ -57,7 +68,7 @@ class EipWitness {
   void MeetDeleted(const Json& object);
   std::optional<std::string> Read(const cloud::simulator::LedgerEntry& entry);
   std::optional<std::string> CheckBought(const cloud::simulator::LedgerEntry& entry) const;
-  std::optional<std::string> CheckRelease(const std::string& id) const;
+  std::optional<std::string> CheckRelease(const cloud::simulator::LedgerEntry& entry) const;
   // Whether it has deleted objects, and each of them has asked to keep it for long enough.
   bool IsKept(const std::string& id) const;
 
@@ -74,7 +85,9 @@ class EipWitness {
   std::set<std::string> given_;  // addresses that were not allocated for who gave them
   std::map<std::pair<std::string, std::string>, std::string> first_tag_;  // by address and uid
   std::map<std::string, std::string> tag_;  // address to the uid that its tag names
-  std::set<std::string> adopters_;          // uids that have asked for an address of another
+  std::set<std::string> released_;          // addresses that Berth has released
+  std::map<std::string, async::WallTime> adopted_;
+  std::set<std::string> adopters_;  // uids that have asked for an address of another
   struct Claim {
     async::TimePoint since;
     async::TimePoint seen;

@@ -33,6 +33,7 @@ constexpr std::array kTable = {
     Row{"BandwidthPackageOperation.conflict", ErrorClass::kRetry},
     Row{"EipOperation.TooFrequently", ErrorClass::kRetry},
     Row{"FrequentPurchase.EIP", ErrorClass::kRetry},
+    Row{"InvalidOperation.InvalidEcsState", ErrorClass::kRetry},
     // Every try has its own.
     Row{"SignatureNonceUsed", ErrorClass::kRetry},
 
@@ -41,8 +42,10 @@ constexpr std::array kTable = {
     Row{"OperationUnsupported.IpNotInCbwp", ErrorClass::kNotFound},
     Row{"InvalidEniId.NotFound", ErrorClass::kNotFound},
     Row{"InvalidEcsId.NotFound", ErrorClass::kNotFound},
+    Row{"InvalidIp.IpUnassigned", ErrorClass::kNotFound},
 
     Row{"InvalidOperation.InvalidEniState", ErrorClass::kConflict},
+    Row{"IdempotentFailed", ErrorClass::kConflict},
 
     // Refusals of the request itself. A code belongs here only if a retry cannot succeed.
     Row{"Forbidden.ChargeTypeIsPrepaid", ErrorClass::kTerminal},
@@ -61,6 +64,13 @@ constexpr std::array kTable = {
     Row{"InvalidTagKey.Malformed", ErrorClass::kTerminal},
     Row{"InvalidTagValue.Malformed", ErrorClass::kTerminal},
     Row{"NumberExceed.Tags", ErrorClass::kTerminal},
+    Row{"InvalidOperation.AvailabilityZoneMismatch", ErrorClass::kTerminal},
+    Row{"InvalidOperation.VpcMismatch", ErrorClass::kTerminal},
+    Row{"InvalidOperation.EniServiceManaged", ErrorClass::kTerminal},
+    Row{"InvalidOperation.DetachPrimaryEniNotAllowed", ErrorClass::kTerminal},
+    Row{"InvalidVSwitchId.NotFound", ErrorClass::kTerminal},
+    Row{"InvalidVSwitchId.Ipv6NotTurnOn", ErrorClass::kTerminal},
+    Row{"InvalidIPAddress.AlreadyUsed", ErrorClass::kTerminal},
     // Errors of the account: permission, quota, money.
     Row{"Forbidden", ErrorClass::kTerminal},
     Row{"Forbidden.RAM", ErrorClass::kTerminal},
@@ -70,6 +80,10 @@ constexpr std::array kTable = {
     Row{"ResourceNotEnough.PublicIpAddressPool", ErrorClass::kTerminal},
     Row{"InsufficientBalance*", ErrorClass::kTerminal},
     Row{"EniPerInstanceLimitExceeded", ErrorClass::kTerminal},
+    Row{"MaxEniCountExceeded", ErrorClass::kTerminal},
+    Row{"SecurityGroupInstanceLimitExceed", ErrorClass::kTerminal},
+    Row{"InvalidOperation.Ipv4CountExceeded", ErrorClass::kTerminal},
+    Row{"InvalidOperation.Ipv6CountExceeded", ErrorClass::kTerminal},
     Row{"InvalidVSwitchId.IpNotEnough", ErrorClass::kTerminal},
     Row{"IdempotentParameterMismatch", ErrorClass::kTerminal},
 };

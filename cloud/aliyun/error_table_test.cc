@@ -40,14 +40,17 @@ constexpr Case kCases[] = {
     {"EipOperation.TooFrequently", ErrorClass::kRetry},
     {"FrequentPurchase.EIP", ErrorClass::kRetry},
     {"SignatureNonceUsed", ErrorClass::kRetry},
+    {"InvalidOperation.InvalidEcsState", ErrorClass::kRetry},
 
     {"InvalidAllocationId.NotFound", ErrorClass::kNotFound},
     {"InvalidResourceId.NotFound", ErrorClass::kNotFound},
     {"OperationUnsupported.IpNotInCbwp", ErrorClass::kNotFound},
     {"InvalidEniId.NotFound", ErrorClass::kNotFound},
     {"InvalidEcsId.NotFound", ErrorClass::kNotFound},
+    {"InvalidIp.IpUnassigned", ErrorClass::kNotFound},
 
     {"InvalidOperation.InvalidEniState", ErrorClass::kConflict},
+    {"IdempotentFailed", ErrorClass::kConflict},
 
     {"Forbidden.ChargeTypeIsPrepaid", ErrorClass::kTerminal},
     {"InvalidOperation.DeletionProtection", ErrorClass::kTerminal},
@@ -74,12 +77,21 @@ constexpr Case kCases[] = {
     {"InvalidTagKey.Malformed", ErrorClass::kTerminal},
     {"InvalidTagValue.Malformed", ErrorClass::kTerminal},
     {"NumberExceed.Tags", ErrorClass::kTerminal},
+    {"QuotaExceeded.PrivateIpAddress", ErrorClass::kTerminal},
+    {"InvalidOperation.Ipv4CountExceeded", ErrorClass::kTerminal},
+    {"InvalidOperation.Ipv6CountExceeded", ErrorClass::kTerminal},
+    {"MaxEniCountExceeded", ErrorClass::kTerminal},
+    {"SecurityGroupInstanceLimitExceed", ErrorClass::kTerminal},
+    {"InvalidOperation.AvailabilityZoneMismatch", ErrorClass::kTerminal},
+    {"InvalidOperation.VpcMismatch", ErrorClass::kTerminal},
+    {"InvalidOperation.EniServiceManaged", ErrorClass::kTerminal},
 };
 
 // Codes that a retry may get over, and those of calls that Berth never makes.
 constexpr std::string_view kRetried[] = {
     "LastTokenProcessing",
     "IncorrectEipStatus",
+    "InvalidOperation.InvalidEcsState",
     "BandwidthPackageOperation.conflict",
     "ServiceUnavailable",
     "InternalError",

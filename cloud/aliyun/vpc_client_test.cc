@@ -19,6 +19,8 @@ std::string Page(int first, int count, int total) {
   return Format(R"({{"EipAddresses":{{"EipAddress":[{}]}},"TotalCount":{}}})", items, total);
 }
 
+async::Task<bool> Say(const bool* wanted) { co_return *wanted; }
+
 class VpcClientTest : public testing::Test {
  protected:
   // The last call's parameters, when it is `action` and rightly signed; RegionId is in all of them.
@@ -127,7 +129,7 @@ TEST_F(VpcClientTest, AnAllocationThatIsNoLongerWantedIsNotSent) {
   transport_.last().Answer(400, R"({"Code":"Throttling.User","Message":"Too fast."})");
   bool wanted = true;
   const Pending<Result<AllocatedEip>> late(
-      vpc_.AllocateEip({.client_token = "u"}, [&wanted] { return wanted; }));
+      vpc_.AllocateEip({.client_token = "u"}, [&wanted] { return Say(&wanted); }));
   ASSERT_FALSE(late.ended()) << "it waits for its turn";
   wanted = false;
   executor_.Advance(std::chrono::minutes(1));
@@ -140,7 +142,7 @@ TEST_F(VpcClientTest, AReleaseThatIsNoLongerWantedIsNotSent) {
   const Pending<Result<void>> throttled(vpc_.ReleaseEip("eip-1", {}));
   transport_.last().Answer(400, R"({"Code":"Throttling.User","Message":"Too fast."})");
   bool wanted = true;
-  const Pending<Result<void>> late(vpc_.ReleaseEip("eip-2", [&wanted] { return wanted; }));
+  const Pending<Result<void>> late(vpc_.ReleaseEip("eip-2", [&wanted] { return Say(&wanted); }));
   ASSERT_FALSE(late.ended()) << "it waits for its turn";
   wanted = false;
   executor_.Advance(std::chrono::minutes(1));
@@ -279,33 +281,33 @@ TEST_F(VpcClientTest, ATotalThatIsNoNumberIsNone) {
 }
 
 TEST_F(VpcClientTest, ModifySendsWhatChanges) {
-  EXPECT_EQ(Do("ModifyEipAddressAttribute", vpc_.ModifyEip("eip-1", {.bandwidth = "10"})),
+  EXPECT_EQ(Do("ModifyEipAddressAttribute", vpc_.ModifyEip("eip-1", {.bandwidth = "10"}, {})),
             (Parameters{{"AllocationId", "eip-1"}, {"Bandwidth", "10"}}));
-  EXPECT_EQ(
-      Do("ModifyEipAddressAttribute", vpc_.ModifyEip("eip-1", {.name = "n", .description = ""})),
-      (Parameters{{"AllocationId", "eip-1"}, {"Description", ""}, {"Name", "n"}}));
+  EXPECT_EQ(Do("ModifyEipAddressAttribute",
+               vpc_.ModifyEip("eip-1", {.name = "n", .description = ""}, {})),
+            (Parameters{{"AllocationId", "eip-1"}, {"Description", ""}, {"Name", "n"}}));
 }
 
 TEST_F(VpcClientTest, ReleaseAndUnassociate) {
   const Parameters eip{{"AllocationId", "eip-1"}};
   EXPECT_EQ(Do("ReleaseEipAddress", vpc_.ReleaseEip("eip-1", {})), eip);
-  EXPECT_EQ(Do("UnassociateEipAddress", vpc_.UnassociateEip("eip-1")), eip);
+  EXPECT_EQ(Do("UnassociateEipAddress", vpc_.UnassociateEip("eip-1", {})), eip);
 }
 
 TEST_F(VpcClientTest, Packages) {
-  EXPECT_EQ(Do("AddCommonBandwidthPackageIp", vpc_.JoinPackage("eip-1", "cbwp-1", "t")),
+  EXPECT_EQ(Do("AddCommonBandwidthPackageIp", vpc_.JoinPackage("eip-1", "cbwp-1", "t", {})),
             (Parameters{{"BandwidthPackageId", "cbwp-1"},
                         {"ClientToken", "t"},
                         {"IpInstanceId", "eip-1"},
                         {"IpType", "EIP"}}));
   EXPECT_EQ(
-      Do("RemoveCommonBandwidthPackageIp", vpc_.LeavePackage("eip-1", "cbwp-1", "t")),
+      Do("RemoveCommonBandwidthPackageIp", vpc_.LeavePackage("eip-1", "cbwp-1", "t", {})),
       (Parameters{
           {"BandwidthPackageId", "cbwp-1"}, {"ClientToken", "t"}, {"IpInstanceId", "eip-1"}}));
 }
 
 TEST_F(VpcClientTest, Tagging) {
-  EXPECT_EQ(Do("TagResources", vpc_.TagEips({"eip-1", "eip-2"}, {{"a", "1"}, {"b", ""}})),
+  EXPECT_EQ(Do("TagResources", vpc_.TagEips({"eip-1", "eip-2"}, {{"a", "1"}, {"b", ""}}, {})),
             (Parameters{{"ResourceId.1", "eip-1"},
                         {"ResourceId.2", "eip-2"},
                         {"ResourceType", "EIP"},
@@ -313,7 +315,7 @@ TEST_F(VpcClientTest, Tagging) {
                         {"Tag.1.Value", "1"},
                         {"Tag.2.Key", "b"},
                         {"Tag.2.Value", ""}}));
-  EXPECT_EQ(Do("UnTagResources", vpc_.UntagEips({"eip-1"}, {"a", "b"})),
+  EXPECT_EQ(Do("UnTagResources", vpc_.UntagEips({"eip-1"}, {"a", "b"}, {})),
             (Parameters{{"ResourceId.1", "eip-1"},
                         {"ResourceType", "EIP"},
                         {"TagKey.1", "a"},
@@ -321,7 +323,7 @@ TEST_F(VpcClientTest, Tagging) {
 }
 
 TEST_F(VpcClientTest, Move) {
-  EXPECT_EQ(Do("MoveResourceGroup", vpc_.MoveEip("eip-1", "rg-2")),
+  EXPECT_EQ(Do("MoveResourceGroup", vpc_.MoveEip("eip-1", "rg-2", {})),
             (Parameters{
                 {"NewResourceGroupId", "rg-2"}, {"ResourceId", "eip-1"}, {"ResourceType", "eip"}}));
 }

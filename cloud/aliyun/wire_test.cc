@@ -62,12 +62,12 @@ TEST_P(WireTest, AnAddressLivesItsLife) {
   const std::string id = made->allocation_id;
   EXPECT_EQ(Run(vpc_->AllocateEip(request, {}))->allocation_id, id);  // the token's
 
-  ASSERT_TRUE(Run(vpc_->TagEips({id}, {{"owner", "u-1"}, {"other", "x y"}})));
-  ASSERT_TRUE(Run(vpc_->UntagEips({id}, {"other"})));
-  ASSERT_TRUE(Run(vpc_->ModifyEip(id, {.bandwidth = "7", .description = "größer"})));
-  ASSERT_TRUE(Run(vpc_->MoveEip(id, "rg-2")));
+  ASSERT_TRUE(Run(vpc_->TagEips({id}, {{"owner", "u-1"}, {"other", "x y"}}, {})));
+  ASSERT_TRUE(Run(vpc_->UntagEips({id}, {"other"}, {})));
+  ASSERT_TRUE(Run(vpc_->ModifyEip(id, {.bandwidth = "7", .description = "größer"}, {})));
+  ASSERT_TRUE(Run(vpc_->MoveEip(id, "rg-2", {})));
   const std::string package = cloud_.vpc().CreatePackage(200);
-  ASSERT_TRUE(Run(vpc_->JoinPackage(id, package, "t-2")));
+  ASSERT_TRUE(Run(vpc_->JoinPackage(id, package, "t-2", {})));
 
   const Eip eip = Only(id);
   EXPECT_EQ(eip.address, made->address);
@@ -82,8 +82,9 @@ TEST_P(WireTest, AnAddressLivesItsLife) {
   EXPECT_EQ(Run(vpc_->EipsTagged("owner", "u-1"))->size(), 1);
   EXPECT_EQ(Run(vpc_->EipsTagged("owner", "u-2"))->size(), 0);
 
-  ASSERT_TRUE(Run(vpc_->LeavePackage(id, package, "t-3")));
-  EXPECT_EQ(Run(vpc_->LeavePackage(id, package, "t-4")).error().error_class, ErrorClass::kNotFound);
+  ASSERT_TRUE(Run(vpc_->LeavePackage(id, package, "t-3", {})));
+  EXPECT_EQ(Run(vpc_->LeavePackage(id, package, "t-4", {})).error().error_class,
+            ErrorClass::kNotFound);
   ASSERT_TRUE(Run(vpc_->ReleaseEip(id, {})));
   EXPECT_EQ(Run(vpc_->ReleaseEip(id, {})).error().error_class, ErrorClass::kNotFound);
   EXPECT_TRUE(cloud_.vpc().Eips().empty());

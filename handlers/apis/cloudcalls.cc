@@ -94,50 +94,43 @@ std::vector<Cell> CellsOf(const ActionHistory& history) {
           error ? text(error->message) : Cell::Text(kNothing)};
 }
 
-Json CallSchema(const char* description) {
-  Json fields;
-  fields["at"] = Property("string", "When it was sent.", "date-time");
-  fields["code"] = Property(
-      "string",
-      "The cloud's error code, or OK. Without an answer Timeout or Network; Unreadable for an "
-      "answer that is not the cloud's; NotSent for a call that had no turn or no key.");
-  fields["httpStatus"] = Property("integer", "Of the answer; absent without one.", "int32");
-  fields["message"] = Property("string", "What the cloud said of an error.");
-  fields["latency"] = Property("string", "From its sending to its answer.");
-  fields["waited"] = Property("string", "For its turn, before that.");
-  fields["requestID"] = Property("string", "The cloud's, for its support.");
-  fields["resource"] = Property("string", "Which of the cloud's resources it was about.");
-  fields["throttled"] = Property("boolean", "The cloud said that there were too many calls.");
-  Json call = Property("object", description);
-  call["properties"] = std::move(fields);
-  return call;
+Json CallSchema(std::string_view description) {
+  return ObjectSchema(
+      description,
+      {{"at", "string", "When it was sent.", "date-time"},
+       {"code", "string",
+        "The cloud's error code, or OK. Without an answer Timeout or Network; Unreadable for an "
+        "answer that is not the cloud's; NotSent for a call that had no turn or no key."},
+       {"httpStatus", "integer", "Of the answer; absent without one.", "int32"},
+       {"message", "string", "What the cloud said of an error."},
+       {"latency", "string", "From its sending to its answer."},
+       {"waited", "string", "For its turn, before that."},
+       {"requestID", "string", "The cloud's, for its support."},
+       {"resource", "string", "Which of the cloud's resources it was about."},
+       {"throttled", "boolean", "The cloud said that there were too many calls."}});
 }
 
 Json StatusSchema() {
-  Json fields;
-  fields["action"] = Property("string", "The action's name in the cloud's API.");
-  fields["calls"] = Property("integer", "Calls since the server started.", "int64");
-  fields["errors"] = Property("integer", "Those of them that failed.", "int64");
-  fields["throttled"] = Property("integer", "Those that the cloud throttled.", "int64");
-  fields["codes"] = Property("object", "How often each code was the answer; OK is one.");
-  fields["codes"]["additionalProperties"] = Property("integer", "Calls.", "int64");
-  fields["latency"] = Property("string", "Of the recent calls, the median.");
-  fields["waited"] = Property("string", "Of the recent calls, the longest wait for a turn.");
-  fields["lastError"] = CallSchema("The last call that failed.");
-  fields["recent"] = Property("array", "The last 20 calls, the newest first.");
-  fields["recent"]["items"] = CallSchema("A call.");
-  Json status = Property("object", "What became of the action's calls.");
-  status["properties"] = std::move(fields);
+  Json status = ObjectSchema(
+      "What became of the action's calls.",
+      {{"action", "string", "The action's name in the cloud's API."},
+       {"calls", "integer", "Calls since the server started.", "int64"},
+       {"errors", "integer", "Those of them that failed.", "int64"},
+       {"throttled", "integer", "Those that the cloud throttled.", "int64"},
+       {"codes", "integer{}", "How often each code was the answer; OK is one.", "int64"},
+       {"latency", "string", "Of the recent calls, the median."},
+       {"waited", "string", "Of the recent calls, the longest wait for a turn."}});
+  status["properties"]["lastError"] = CallSchema("The last call that failed.");
+  Json& recent = status["properties"]["recent"];
+  recent = Schema({"", "array", "The last 20 calls, the newest first."});
+  recent["items"] = CallSchema("A call.");
   return status;
 }
 
 }  // namespace
 
 ResourceType CloudCallType() {
-  ResourceType type;
-  type.plural = "cloudcalls";
-  type.singular = "cloudcall";
-  type.kind = "CloudCall";
+  ResourceType type("CloudCall");
   type.short_names = {"cc"};
   type.categories = {"berth"};
   type.description =

@@ -268,17 +268,17 @@ void CheckIdChange(Verdict& verdict, const Object& now, const Object& before) {
 void CheckChange(Verdict& verdict, const Proposal& now, const Proposal& before) {
   CheckIdChange(verdict, now.object, before.object);
   if (!IsSettled(before.object)) return;
-  // A field that spec did not set may be set afterwards, to the cloud's value.
+  // A field may always be set to the cloud's value: spec did not set it, or an import is not so.
   const bool allocating = before.object.ClaimedId().empty();
   const auto keep = [&](const char* field, const std::string& was, const std::string& is,
                         const std::string& told) {
-    if (is == was || (was.empty() && is == told)) return;
+    if (is == was || (is == told && (was.empty() || (!allocating && !told.empty())))) return;
     if (allocating) {
       return verdict.Forbidden(field,
                                "an address is being allocated with the present value: to change "
                                "it, delete the object and create it again");
     }
-    verdict.Immutable(field, was.empty() ? told : was, is);
+    verdict.Immutable(field, told.empty() ? was : told, is);
   };
   const Spec& was = before.object.spec;
   const Spec& is = now.object.spec;

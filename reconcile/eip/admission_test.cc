@@ -394,6 +394,25 @@ TEST(EipAdmission, WhatTheCloudToldMayBeWrittenDown) {
               ElementsAre(HasSubstr(R"(field is immutable; it is "BGP")")));
 }
 
+TEST(EipAdmission, AnImportThatIsNotAsTheSpecSaysCanBeCorrected) {
+  const std::string told =
+      R"("origin":"Imported","allocationID":"eip-1","isp":"BGP_PRO","internetChargeType":)"
+      R"("PayByBandwidth","instanceChargeType":"PostPaid","publicIPAddressPoolID":"pippool-1")";
+  for (const auto& [field, was, is] :
+       {Changed{"spec.isp", R"("isp":"BGP")", R"("isp":"BGP_PRO")"},
+        Changed{"spec.internetChargeType", R"("internetChargeType":"PayByTraffic")",
+                R"("internetChargeType":"PayByBandwidth")"},
+        Changed{"spec.instanceChargeType", R"("instanceChargeType":"PrePaid")",
+                R"("instanceChargeType":"PostPaid")"},
+        Changed{"spec.publicIPAddressPoolID", R"("publicIPAddressPoolID":"pippool-2")",
+                R"("publicIPAddressPoolID":"pippool-1")"}}) {
+    const std::string id = R"(,"allocationID":"eip-1")";
+    EXPECT_THAT(Faults(Update({was + id, told}, {is + id, told})), IsEmpty()) << field;
+    EXPECT_THAT(Faults(Update({is + id, told}, {was + id, told})), ElementsAre(StartsWith(field)))
+        << "away from the cloud's value";
+  }
+}
+
 TEST(EipAdmission, WhatCanChangeMay) {
   EXPECT_THAT(Faults(Update({R"("bandwidth":"5","name":"a","tags":{"a":"b"})", kCreated},
                             {R"("bandwidth":"6","name":"b","description":"c","tags":{"c":"d"},

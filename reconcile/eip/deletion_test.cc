@@ -21,23 +21,43 @@ class EipDeletionTest : public EipSystemTest {
       if (called == action) what(fate);
     };
   }
-  // The cloud throttles releases until the next one has to wait for at least 10 s.
-  void SlowReleases() {
+  // The cloud throttles calls of the action until the next one has to wait for at least 10 s.
+  void Slow(const std::string& action, const std::function<void()>& cause) {
     int throttled = 0;
-    On("ReleaseEipAddress", [&throttled](auto& fate) {
+    On(action, [&throttled](auto& fate) {
       ++throttled;
       fate.refusal = cloud::simulator::Throttled();
       fate.carried_out = false;
     });
-    Create("slow", "");
-    executor_.Advance(30s);
-    Delete("slow");
+    cause();
     for (int i = 0; i < 1200 && throttled < 5; ++i) executor_.Advance(100ms);
     ASSERT_EQ(throttled, 5);
     script_.on_call = nullptr;
   }
+  void SlowReleases() {
+    Create("slow", "");
+    executor_.Advance(30s);
+    Slow("ReleaseEipAddress", [this] { Delete("slow"); });
+  }
+  // Another replica leads; `meanwhile` nobody does.
+  void ChangeLeader(const std::function<void()>& meanwhile) {
+    const auto taken =
+        Send(kube::Method::kPatch, "/apis/coordination.k8s.io/v1/namespaces/default/leases/berth",
+             R"({"spec":{"holderIdentity":"two"}})", "application/merge-patch+json");
+    ASSERT_EQ(taken.code, 200) << taken.body;
+    for (int i = 0; i < 50 && system_.leading(); ++i) executor_.Advance(100ms);
+    ASSERT_FALSE(system_.leading());
+    meanwhile();
+    next_leadership_.Start();
+    executor_.Advance(1min);
+    ASSERT_TRUE(next_system_.leading());
+  }
   // All events, as one text.
   std::string Events() { return Send(kube::Method::kGet, "/apis/events.k8s.io/v1/events").body; }
+
+  runtime::Leadership next_leadership_{
+      executor_, transport_, {.ns = "default", .name = "berth", .identity = "two"}};
+  System next_system_{executor_, transport_, next_leadership_, account_.vpcs, {}};
 };
 
 TEST_F(EipDeletionTest, WithEveryRequestRefusedNothingIsBought) {
@@ -121,6 +141,43 @@ TEST_F(EipDeletionTest, AnAddressThatIsToBeKeptIsNotReleasedWhenItsTurnComes) {
   }
 }
 
+TEST_F(EipDeletionTest, AnAddressThatGetsAnotherObjectsTagMeanwhileIsNotReleased) {
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  SlowReleases();
+  Delete("web");
+  executor_.Advance(2s);
+  cloud_.vpc().SetTags(id, {{std::string(kOwnerTag), "another-cluster"}});
+  executor_.Advance(2min);
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_TRUE(cloud_.vpc().Find(id));
+  EXPECT_THAT(Events(), HasSubstr("names another object"));
+}
+
+TEST_F(EipDeletionTest, AReleaseThatWaitsForItsTurnIsToldAtOnce) {
+  Create("web", "");
+  executor_.Advance(30s);
+  SlowReleases();
+  Delete("web");
+  executor_.Advance(2s);
+  EXPECT_THAT(Ready("web"), HasSubstr("False Deleting"));
+  EXPECT_TRUE(Address("web"));
+}
+
+TEST_F(EipDeletionTest, ADeletionIsToldWhileACallOfTheObjectWaitsForItsTurn) {
+  Create("web", "");
+  executor_.Advance(30s);
+  Slow("DescribeEipAddresses", [this] { Create("slow", ""); });
+  Annotate("web", kOnLostAnnotation, "reallocate");
+  executor_.Advance(2s);
+  ASSERT_THAT(Ready("web"), HasSubstr("True Created"));
+  Delete("web");
+  executor_.Advance(2s);
+  EXPECT_THAT(Ready("web"), HasSubstr("False Deleting"));
+  EXPECT_TRUE(Address("web"));
+}
+
 TEST_F(EipDeletionTest, AnAddressThatAnotherObjectNamesMeanwhileIsNotReleased) {
   Create("web", "");
   executor_.Advance(30s);
@@ -155,6 +212,155 @@ TEST_F(EipDeletionTest, AnAddressThatWasReleasedIsNotSaidToStay) {
     EXPECT_THAT(Events(), HasSubstr(id + " was released"));
   }
   EXPECT_THAT(EventReasons(), Not(Contains("Skipped")));
+}
+
+TEST_F(EipDeletionTest, AnAddressWhoseReleaseHadNoAnswerIsNotSaidToStay) {
+  for (const bool by_spec : {true, false}) {
+    Create("web", "");
+    executor_.Advance(30s);
+    const std::string id = Status("web", "allocationID");
+    On("ReleaseEipAddress", [](auto& fate) { fate.answered = false; });
+    Delete("web");
+    executor_.Advance(1s);
+    if (by_spec) {
+      Merge("web", R"({"spec":{"releaseStrategy":"Never"}})");
+    } else {
+      Annotate("web", kOnStuckAnnotation, "abandon");
+    }
+    executor_.Advance(1min);
+    EXPECT_FALSE(Exists("web"));
+    EXPECT_THAT(Events(), HasSubstr(id + " may have been released"));
+  }
+  EXPECT_THAT(Events(), Not(HasSubstr("in the cloud")));
+}
+
+// A change waits for its turn, and the user takes it back.
+TEST_F(EipDeletionTest, AChangeThatIsTakenBackMeanwhileIsNotSent) {
+  const std::string package = cloud_.vpc().CreatePackage(100);
+  struct Change {
+    const char* action;
+    std::string begin;
+    std::string end;
+  };
+  const std::string on_stuck = R"({"metadata":{"annotations":{"eip.alibabacloud.com/on-stuck":)";
+  for (const auto& [action, begin, end] :
+       {Change{"ModifyEipAddressAttribute", R"({"spec":{"bandwidth":"50"}})",
+               R"({"spec":{"bandwidth":"5"}})"},
+        Change{"AddCommonBandwidthPackageIp",
+               Format(R"({{"spec":{{"bandwidthPackageID":"{}"}}}})", package),
+               R"({"spec":{"bandwidthPackageID":null}})"},
+        Change{"UnassociateEipAddress", on_stuck + R"("unassociate"}}})", on_stuck + "null}}}"}}) {
+    const bool unassociates = std::string_view(action) == "UnassociateEipAddress";
+    for (const char* name : {"web", "slow"}) Create(name, R"("bandwidth":"5")");
+    executor_.Advance(30s);
+    for (const char* name : {"web", "slow"}) {
+      if (!unassociates) continue;
+      cloud_.vpc().Edit(Status(name, "allocationID")).status = "InUse";
+      Delete(name);
+    }
+    executor_.Advance(30s);
+    Slow(action, [&] { Merge("slow", begin); });
+    Merge("web", begin);
+    executor_.Advance(2s);
+    Merge("web", end);
+    executor_.Advance(2min);
+    EXPECT_EQ(Calls(action), 1u) << action << ": that of slow";
+    EXPECT_EQ(Address("web")->status, unassociates ? "InUse" : "Available");
+    for (const char* name : {"web", "slow"}) {
+      if (!Exists(name)) continue;
+      Annotate(name, kOnStuckAnnotation, "abandon");
+      Delete(name);
+    }
+    executor_.Advance(1min);
+    ASSERT_FALSE(Exists("web"));
+  }
+}
+
+TEST_F(EipDeletionTest, NoAddressIsBoughtInPlaceOfALostOneWhenTheUserTakesThatBack) {
+  const std::string annotation = R"({"metadata":{"annotations":{"eip.alibabacloud.com/on-lost":)";
+  for (const bool refused : {true, false}) {
+    Create("web", "");
+    executor_.Advance(30s);
+    const std::string id = Status("web", "allocationID");
+    cloud_.vpc().DeleteEip(id);
+    executor_.Advance(10min);
+    ASSERT_THAT(Ready("web"), HasSubstr("False Lost " + id));
+    if (refused) {
+      cloud_.vpc().SetQuota(0);
+    } else {
+      Slow("AllocateEipAddress", [this] { Create("slow", ""); });
+    }
+    Merge("web", annotation + R"("reallocate"}}})");
+    executor_.Advance(10s);
+    ASSERT_THAT(Ready("web"), Not(HasSubstr("Lost")));
+    Merge("web", annotation + "null}}}");
+    executor_.Advance(1s);
+    cloud_.vpc().SetQuota(10);
+    executor_.Advance(10min);
+    EXPECT_THAT(Ready("web"), HasSubstr("False Lost " + id)) << refused;
+    EXPECT_EQ(Status("web", "status"), "Lost");
+    EXPECT_EQ(cloud_.vpc().Eips().size(), refused ? 0u : 1u) << "that of slow";
+    Merge("web", annotation + R"("reallocate"}}})");
+    executor_.Advance(2min);
+    EXPECT_THAT(Ready("web"), HasSubstr("True "));
+    Delete("web");
+    executor_.Advance(1min);
+  }
+}
+
+TEST_F(EipDeletionTest, AChangeThatWasCarriedOutIsToldThoughTheObjectChangesMeanwhile) {
+  Create("web", R"("bandwidth":"5")");
+  executor_.Advance(30s);
+  On("ModifyEipAddressAttribute", [this](auto&) {
+    script_.on_call = nullptr;
+    server_.Handle({.method = kube::Method::kPatch,
+                    .path = Path("web"),
+                    .body = R"({"spec":{"bandwidth":"5"}})",
+                    .content_type = "application/merge-patch+json"},
+                   [](const kube::Response& response) { ASSERT_EQ(response.code, 200); });
+  });
+  Merge("web", R"({"spec":{"bandwidth":"50"}})");
+  executor_.Advance(1min);
+  EXPECT_EQ(Address("web")->bandwidth, "5");
+  EXPECT_THAT(Events(), HasSubstr("bandwidth set to 50 Mbps"));
+}
+
+// The replica that led before may have sent a release.
+TEST_F(EipDeletionTest, AReleaseThatWasNotSentIsNotSaidToHaveBeenAfterALeaderChange) {
+  Create("web", "");
+  Create("refused", "");
+  executor_.Advance(30s);
+  On("ReleaseEipAddress", [](auto& fate) {
+    fate.refusal = {403, "Forbidden.RAM", "Not with this key."};
+    fate.carried_out = false;
+  });
+  Delete("refused");
+  executor_.Advance(5s);
+  SlowReleases();
+  Delete("web");
+  executor_.Advance(2s);
+  ASSERT_THAT(Ready("web"), HasSubstr("False Deleting"));
+  ChangeLeader([this] {
+    for (const char* name : {"web", "refused"}) {
+      Merge(name, R"({"spec":{"releaseStrategy":"Never"}})");
+    }
+  });
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_FALSE(Exists("refused"));
+  EXPECT_THAT(Events(), HasSubstr("stays in the cloud"));
+  EXPECT_THAT(Events(), Not(HasSubstr("may have been released")));
+}
+
+TEST_F(EipDeletionTest, AReleaseThatHadNoAnswerIsToldByTheNextLeader) {
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  On("ReleaseEipAddress", [](auto& fate) { fate.answered = false; });
+  Delete("web");
+  executor_.Advance(1s);
+  ChangeLeader([this] { Merge("web", R"({"spec":{"releaseStrategy":"Never"}})"); });
+  EXPECT_FALSE(Exists("web"));
+  EXPECT_THAT(Events(), HasSubstr(id + " may have been released"));
 }
 
 TEST_F(EipDeletionTest, AnAbandonedObjectWithoutAnAddressNamesNone) {

@@ -1,9 +1,12 @@
 #include "reconcile/eip/lookout.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <unordered_map>
 #include <utility>
+
+#include "reconcile/eip/refusal.h"
 
 namespace berth::eip {
 
@@ -24,16 +27,27 @@ void Lookout::Send() {
   timer_ = {};
   next_ = executor_.Now() + kPause;
   std::erase_if(calls_, [](const async::Running& call) { return !call; });
-  calls_.push_back(async::Start(Ask(std::exchange(waiting_, {}))));
+  calls_.push_back(
+      async::Start(Ask(std::exchange(waiting_, {}), std::make_shared<int>(kMostSplits))));
 }
 
-async::Task<void> Lookout::Ask(Waiters waiters) {
+async::Task<void> Lookout::Ask(Waiters waiters, std::shared_ptr<int> splits) {
   std::set<std::string> ids;
   for (const auto& waiter : waiters) {
     if (waiter->done) ids.insert(waiter->id);
   }
   if (ids.empty()) co_return;
   const auto answer = co_await vpc_.DescribeEips({ids.begin(), ids.end()});
+  if (!answer && BlamesSpec(answer.error()) && ids.size() > 1 && (*splits)-- > 0) {
+    const auto middle = std::next(ids.begin(), std::ssize(ids) / 2);
+    const auto second =
+        std::ranges::partition(waiters, [&](const auto& waiter) { return waiter->id < *middle; });
+    Waiters others(second.begin(), second.end());
+    waiters.erase(second.begin(), second.end());
+    co_await Ask(std::move(waiters), splits);
+    co_await Ask(std::move(others), splits);
+    co_return;
+  }
   std::unordered_map<std::string_view, const cloud::Eip*> found;
   if (answer) {
     for (const cloud::Eip& eip : *answer) found.emplace(eip.allocation_id, &eip);

@@ -24,6 +24,8 @@ class Lookout {
   using Seen = Result<std::optional<cloud::Eip>>;
   static constexpr async::Duration kMoment = std::chrono::milliseconds(50);
   static constexpr async::Duration kPause = std::chrono::seconds(1);
+  // Halvings of one call's batch: two refused IDs of fifty are found.
+  static constexpr int kMostSplits = 12;
 
   // `vpc` outlives the lookout, and that the tasks it gave.
   Lookout(async::Executor& executor, cloud::Vpc& vpc) : executor_(executor), vpc_(vpc) {}
@@ -41,7 +43,9 @@ class Lookout {
   using Waiters = std::vector<std::shared_ptr<Waiter>>;
 
   void Send();
-  async::Task<void> Ask(Waiters waiters);
+  // Of a batch that the cloud refuses the halves are asked for, so that only a refused ID suffers.
+  // `splits` is how often it may be halved yet.
+  async::Task<void> Ask(Waiters waiters, std::shared_ptr<int> splits);
 
   async::Executor& executor_;
   cloud::Vpc& vpc_;

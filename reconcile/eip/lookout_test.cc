@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <set>
 
 #include "async/test_executor.h"
 #include "log/format.h"
@@ -22,6 +23,10 @@ class Asked : public cloud::Vpc {
   async::Task<Result<std::vector<cloud::Eip>>> DescribeEips(std::vector<std::string> ids) override {
     calls.push_back(ids);
     co_await async::Sleep(executor_, 10ms);
+    if (ids.size() > 1 && all_refused) co_return Refused();
+    for (const std::string& id : ids) {
+      if (refused.contains(id)) co_return Refused();
+    }
     if (fails) co_return std::unexpected(Error{ErrorClass::kRetry, {}, "no"});
     std::vector<cloud::Eip> eips;
     for (std::string& id : ids) {
@@ -31,26 +36,35 @@ class Asked : public cloud::Vpc {
   }
 
   using Done = async::Task<Result<void>>;
-  async::Task<Result<cloud::AllocatedEip>> AllocateEip(cloud::EipRequest,
-                                                       std::function<bool()>) override {
+  async::Task<Result<cloud::AllocatedEip>> AllocateEip(cloud::EipRequest, Wanted) override {
     return No();
   }
   async::Task<Result<std::vector<cloud::Eip>>> EipsTagged(std::string, std::string) override {
     co_return std::vector<cloud::Eip>();
   }
-  Done ModifyEip(std::string, cloud::EipChange) override { return Nothing(); }
-  Done ReleaseEip(std::string, std::function<bool()>) override { return Nothing(); }
-  Done UnassociateEip(std::string) override { return Nothing(); }
-  Done JoinPackage(std::string, std::string, std::string) override { return Nothing(); }
-  Done LeavePackage(std::string, std::string, std::string) override { return Nothing(); }
-  Done TagEips(std::vector<std::string>, cloud::Tags) override { return Nothing(); }
-  Done UntagEips(std::vector<std::string>, std::vector<std::string>) override { return Nothing(); }
-  Done MoveEip(std::string, std::string) override { return Nothing(); }
+  Done ModifyEip(std::string, cloud::EipChange, Wanted) override { return Nothing(); }
+  Done ReleaseEip(std::string, Wanted) override { return Nothing(); }
+  Done UnassociateEip(std::string, Wanted) override { return Nothing(); }
+  Done JoinPackage(std::string, std::string, std::string, Wanted) override { return Nothing(); }
+  Done LeavePackage(std::string, std::string, std::string, Wanted) override { return Nothing(); }
+  Done TagEips(std::vector<std::string>, cloud::Tags, Wanted) override { return Nothing(); }
+  Done UntagEips(std::vector<std::string>, std::vector<std::string>, Wanted) override {
+    return Nothing();
+  }
+  Done MoveEip(std::string, std::string, Wanted) override { return Nothing(); }
 
   std::vector<std::vector<std::string>> calls;
   bool fails = false;
+  bool all_refused = false;
+  std::set<std::string> refused;
 
  private:
+  static std::unexpected<Error> Refused() {
+    return std::unexpected(Error{.error_class = ErrorClass::kTerminal,
+                                 .reason = "InvalidAllocationId.Malformed",
+                                 .message = "The ID is not valid.",
+                                 .code = 400});
+  }
   static Done Nothing() { co_return Result<void>(); }
   static async::Task<Result<cloud::AllocatedEip>> No() { co_return cloud::AllocatedEip(); }
 
@@ -126,6 +140,24 @@ TEST_F(LookoutTest, AnErrorIsEverybodys) {
   executor_.Advance(100ms);
   EXPECT_FALSE(*one.seen);
   EXPECT_FALSE(*other.seen);
+}
+
+TEST_F(LookoutTest, ARefusedIdSpoilsNoOthers) {
+  cloud_.refused = {"e17", "e40"};
+  for (int i = 0; i < 50; ++i) See(Format("e{}", i));
+  executor_.Advance(5s);
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(looks_[i]->seen) << i;
+    EXPECT_EQ(looks_[i]->seen->has_value(), i != 17 && i != 40) << i;
+  }
+}
+
+TEST_F(LookoutTest, ARefusalOfEverythingCostsABoundedNumberOfCalls) {
+  cloud_.all_refused = true;
+  for (int i = 0; i < 50; ++i) See(Format("e{}", i));
+  executor_.Advance(5s);
+  EXPECT_LE(cloud_.calls.size(), 1u + 2 * Lookout::kMostSplits);
+  for (const auto& look : looks_) EXPECT_TRUE(look->seen);
 }
 
 TEST_F(LookoutTest, WhoGivesUpIsNotAskedFor) {

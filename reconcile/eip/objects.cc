@@ -154,6 +154,8 @@ kube::Result<Object> Object::From(kube::JsonView object) {
                 .allocation_id = Text(status["allocationID"]),
                 .origin = Origin::kUnknown,
                 .adopted = status["adopted"].Bool().value_or(false),
+                .joined_package = Text(status["joinedPackage"]),
+                .release_sent = status["releaseSent"].Bool().value_or(false),
                 .attempt = AttemptFrom(status, object["metadata"]["uid"].StringOr("")),
                 .place = {Text(status["region"]), Text(status["account"])},
                 .applied_tags = TagsOf(status["tags"]),

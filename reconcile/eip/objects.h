@@ -95,6 +95,8 @@ struct Object {
   std::string allocation_id;
   Origin origin = Origin::kUnknown;
   bool adopted = false;  // the address was taken over, as on_foreign asked: not done a second time
+  std::string joined_package;  // that Berth has added the address to, written before
+  bool release_sent = false;   // written before the cloud is asked to release the address
   Attempt attempt;
   // Where the address is, or the attempt was begun; empty when nobody has written it down.
   cloud::Place place;
@@ -121,6 +123,10 @@ struct Object {
   bool Releases() const {
     return spec.release == ReleaseStrategy::kOnDelete ||
            (spec.release == ReleaseStrategy::kUnset && origin == Origin::kCreated);
+  }
+  // Whether it was to have another address in place of a lost one, and is not any more.
+  bool IsReplacementWithdrawn() const {
+    return !attempt.replaces.empty() && on_lost != "reallocate";
   }
   // Whether spec names an address for it to have. One that was lost and is being replaced is not.
   bool NamesAddress() const {

@@ -226,7 +226,7 @@ TEST_F(EipOwnershipTest, AnIncompleteListDoesNotBuyASecondAddress) {
   Create("web", "");
   executor_.Advance(30s);
   const std::string id = Status("web", "allocationID");
-  executor_.Advance(25h);  // longer than the cloud remembers a token
+  executor_.Advance(kTokenMemory + 1min);
   EmptyLists(2);
   Strip("web", R"({"spec":{"allocationID":null}})");
   executor_.Advance(1min);

@@ -197,14 +197,21 @@ Step DecideUnknownEnd(const Object& object, const Sight& sight) {
 }
 
 // The cloud does not take a release back.
-Step KeptTooLate(const Object& object) {
-  return Finish{"Released", Format("{} was released: the cloud had taken the request before the "
-                                   "EIP was to be kept",
-                                   object.allocation_id)};
+std::optional<Step> KeptTooLate(const Object& object, const Sight& sight) {
+  const std::string& id = object.allocation_id;
+  if (sight.released) {
+    return Finish{"Released", Format("{} was released: the cloud had taken the request before the "
+                                     "EIP was to be kept",
+                                     id)};
+  }
+  if (!sight.doubted_release) return std::nullopt;
+  return Finish{"Skipped", Format("{} may have been released: the cloud did not answer a request "
+                                  "that was sent before the EIP was to be kept",
+                                  id)};
 }
 
 Step Abandoned(const Object& object, const Sight& sight) {
-  if (sight.released) return KeptTooLate(object);
+  if (auto late = KeptTooLate(object, sight)) return *std::move(late);
   const std::string& id = object.ClaimedId();
   const bool doubtful = object.attempt && !sight.fresh_attempt && !sight.refused;
   const std::string what = !id.empty() ? id + " is left in the cloud"
@@ -227,7 +234,9 @@ Step DecideEnd(const Object& object, const Sight& sight) {
     return Find{};
   }
   const bool keeps = !sight.unclaimed && !object.Releases();
-  if (sight.released && (keeps || !sight.wanted_by.empty())) return KeptTooLate(object);
+  if (keeps || !sight.wanted_by.empty()) {
+    if (auto late = KeptTooLate(object, sight)) return *std::move(late);
+  }
   if (keeps) return Kept(object);
   if (!sight.wanted_by.empty()) {
     return Finish{"Skipped",
@@ -254,11 +263,39 @@ Step DecideImport(const Object& object, const Sight& sight) {
   return Import{eip.address, Origin::kImported};
 }
 
+Wait Gone(const std::string& id, const cloud::Place& place, bool ours) {
+  return {"Lost",
+          Format("{} is gone from {}, released by somebody else{}", id, Describe(place),
+                 ours ? Format("; the annotation {}=reallocate gets another one", kOnLostAnnotation)
+                      : "")};
+}
+
+// The user no longer asks for another address in place of the lost one.
+Step DecideWithdrawn(const Object& object, const Sight& sight) {
+  const bool doubtful = object.attempt && !sight.fresh_attempt && !sight.refused;
+  if (doubtful && !sight.searched) return Find{};
+  // Without a tag only the same request again tells whether there is an address.
+  if (doubtful && !object.attempt.IsTagged()) return Allocate{};
+  if (doubtful && !sight.doubt_over) {
+    return Wait{.reason = "Lost",
+                .message =
+                    "the cloud did not say whether it allocated another EIP; it is looked "
+                    "for by its tag until every request has expired",
+                .soon = true};
+  }
+  Wait lost = Gone(object.attempt.replaces, sight.here, true);
+  lost.settles = true;
+  return lost;
+}
+
 Step DecideNew(const Object& object, const Sight& sight) {
+  const bool withdrawn = object.IsReplacementWithdrawn();
+  if (object.attempt && withdrawn) return DecideWithdrawn(object, sight);
   if (!object.attempt) {
     // Its status may be lost, and spec name another address meanwhile: its own one comes first.
     if (!sight.accounted && !sight.searched) return Find{};
     if (object.NamesAddress()) return DecideImport(object, sight);
+    if (withdrawn) return DecideWithdrawn(object, sight);
     return Begin{object.NextAttempt()};
   }
   if (!sight.fresh_attempt && !sight.searched) return Find{};
@@ -287,11 +324,7 @@ Step DecideLost(const Object& object, const Sight& sight) {
     if (!sight.gone) return Probe{};
     return Begin{object.NextAttempt()};
   }
-  return Wait{
-      "Lost",
-      Format("{} is gone from {}, released by somebody else{}", id, Describe(object.place),
-             ours ? Format("; the annotation {}=reallocate gets another one", kOnLostAnnotation)
-                  : "")};
+  return Gone(id, object.place, ours);
 }
 
 // The spec's wishes that cannot be met any more.
@@ -361,8 +394,10 @@ Step DecideRepair(const Object& object, const cloud::Eip& eip) {
         Format("its package {} is {}", eip.bandwidth_package_id, eip.bandwidth_package_status),
         true};
   }
-  // Without a word in the spec the package of an imported address is not ours to leave.
-  const bool minds = !spec.package.empty() || object.origin == Origin::kCreated;
+  // Without a word in the spec the package of an imported address is not ours to leave, unless
+  // Berth has put it there.
+  const bool minds = !spec.package.empty() || object.origin == Origin::kCreated ||
+                     object.joined_package == eip.bandwidth_package_id;
   if (minds && spec.package != eip.bandwidth_package_id) {
     if (IsPassing(eip)) return Passing(eip, "Updating");
     if (in_package) return Leave{eip.bandwidth_package_id};

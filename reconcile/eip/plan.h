@@ -30,6 +30,7 @@ struct Sight {
   bool refused = false;           // the cloud has refused every request of the attempt
   bool doubt_over = false;        // a request of the attempt would have had its effect by now
   bool released = false;          // the cloud has taken the request to release the address
+  bool doubted_release = false;   // a request to release it may have been sent, with no answer
   // A deleted object's attempt came to this address, of which nobody was told: it goes, always.
   bool unclaimed = false;
 };
@@ -86,6 +87,7 @@ struct Wait {
   std::string message;
   bool soon = false;
   bool misplaced = false;  // until Berth has another key: nobody tells when that is
+  bool settles = false;    // the attempt has come to nothing, and ends
   bool quiet = false;      // nothing is written yet: it may pass before anybody has to know
 };
 }  // namespace step

@@ -23,6 +23,13 @@ constexpr std::string_view kNoTag = "berth.dev/no-such-tag";
 // How long after the first call that succeeds the objects that could not reach the cloud try again.
 constexpr auto kWakeAfter = 5s;
 
+// Whether a deletion is to be told before the step, which has to wait for the cloud.
+bool IsUntoldDeletion(const Object& object, const Step& step) {
+  return object.id.deleting != 0 && object.told_ready &&
+         !std::holds_alternative<step::Nothing>(step) &&
+         !std::holds_alternative<step::Finish>(step) && !std::holds_alternative<step::Wait>(step);
+}
+
 }  // namespace
 
 std::string Reconciler::BasisOf(const Object& object) {
@@ -32,6 +39,7 @@ std::string Reconciler::BasisOf(const Object& object) {
 
 async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   const async::Handle at_the_end([this, &key] { Leave(key); });
+  busy_.insert(key);
   const Object* object = parts_.latest.Get(key);
   const auto created = created_.extract(key);
   if (!object) {
@@ -43,11 +51,14 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   if (memory.uid != object->id.uid) {
     memory = Memory{.uid = object->id.uid};
     if (created && created.mapped() == memory.uid) memory.accounted = 0;
+    // By a leader before this one, which may not have had the answer.
+    if (object->release_sent) memory.doubted_release = object->allocation_id;
   }
   if (memory.basis != BasisOf(*object)) {
     memory.basis = BasisOf(*object);
     memory.polls = 0;
     memory.late = 0;
+    memory.change.clear();
     memory.held_until = {};
     memory.told_failure.reset();
     memory.failure.clear();
@@ -60,8 +71,9 @@ async::Task<Reconciler::Outcome> Reconciler::Reconcile(std::string key) {
   for (int i = 0; i < kMostSteps; ++i) {
     Perceive(&pass);
     Step step = Decide(pass.object, pass.sight);
-    if (!MayTake(key, pass.object, step)) co_return runtime::Requeue{};
-    auto next = co_await Take(&pass, std::move(step));
+    const bool untold = IsUntoldDeletion(pass.object, step);
+    if (!untold && !MayTake(key, pass.object, step)) co_return runtime::Requeue{};
+    auto next = untold ? co_await TellDeletion(&pass) : co_await Take(&pass, std::move(step));
     if (!next) co_return co_await Fail(&pass, std::move(next.error()));
     if (!*next) continue;
     memory.failing_since.reset();
@@ -85,6 +97,7 @@ bool Reconciler::MayTake(const std::string& key, const Object& object, const Ste
 void Reconciler::Leave(const std::string& key) {
   allocating_.Leave(key);
   releasing_.Leave(key);
+  busy_.erase(key);
 }
 
 void Reconciler::Claim(Pass* pass) {
@@ -118,6 +131,7 @@ void Reconciler::Perceive(Pass* pass) const {
   sight.verified = !id.empty() && memory.verified == id;
   sight.released =
       !id.empty() && (memory.released == id || pass->object.cloud_status == "Releasing");
+  sight.doubted_release = !id.empty() && memory.doubted_release == id;
 }
 
 Lookout& Reconciler::LookoutOf(const Pass& pass) {
@@ -133,7 +147,7 @@ void Reconciler::Reached() {
 }
 
 std::size_t Reconciler::Remembered() const {
-  std::size_t entries = memories_.size() + created_.size() + cut_off_.size();
+  std::size_t entries = memories_.size() + created_.size() + cut_off_.size() + busy_.size();
   for (const Turnstile* turnstile : {&allocating_, &releasing_}) {
     entries += turnstile->inside() + turnstile->waiting();
   }
@@ -162,27 +176,24 @@ async::Task<Reconciler::Next> Reconciler::Take(Pass* pass, Step step) {
   }
   if (auto* untag = std::get_if<step::Untag>(&step)) {
     std::string done = "removed tags " + Joined(untag->keys);
-    return Change(pass, VpcOf(*pass).UntagEips({id}, std::move(untag->keys)), std::move(done));
+    return Change(pass, VpcOf(*pass).UntagEips({id}, std::move(untag->keys), IfUnchanged(pass)),
+                  std::move(done));
   }
   if (auto* modify = std::get_if<step::Modify>(&step)) {
     return Modify(pass, std::move(modify->change));
   }
   if (std::holds_alternative<step::Move>(step)) {
-    return Change(pass, VpcOf(*pass).MoveEip(id, spec.resource_group),
+    return Change(pass, VpcOf(*pass).MoveEip(id, spec.resource_group, IfUnchanged(pass)),
                   "moved to resource group " + spec.resource_group);
   }
-  // Without a token: the cloud would answer the same step of another day with what it said then.
-  if (std::holds_alternative<step::Join>(step)) {
-    return Change(pass, VpcOf(*pass).JoinPackage(id, spec.package, ""),
-                  "added to bandwidth package " + spec.package);
-  }
+  if (std::holds_alternative<step::Join>(step)) return Join(pass);
   if (auto* leave = std::get_if<step::Leave>(&step)) {
-    return Change(pass, VpcOf(*pass).LeavePackage(id, leave->package, ""),
+    return Change(pass, VpcOf(*pass).LeavePackage(id, leave->package, "", IfUnchanged(pass)),
                   "removed from bandwidth package " + leave->package);
   }
   if (std::holds_alternative<step::Unassociate>(step)) {
     const cloud::Eip eip = pass->sight.eip.value_or(cloud::Eip());
-    return Change(pass, VpcOf(*pass).UnassociateEip(id),
+    return Change(pass, VpcOf(*pass).UnassociateEip(id, IfUnchanged(pass)),
                   Format("unassociated from {} {}", eip.instance_type, eip.instance_id));
   }
   if (std::holds_alternative<step::Release>(step)) return Release(pass);
@@ -218,6 +229,7 @@ async::Task<Reconciler::Next> Reconciler::Look(Pass* pass) {
   pass->doing = "Sync";
   auto seen = co_await LookoutOf(*pass).See(pass->object.ClaimedId());
   if (!seen) co_return Unread(pass, std::move(seen.error()));
+  pass->looked = parts_.executor.Now();
   Reached();
   auto& since = pass->memory.missing_since;
   if (*seen) {
@@ -250,7 +262,7 @@ async::Task<Reconciler::Next> Reconciler::Probe(Pass* pass) {
   pass->doing = "Create";
   const std::string id = pass->object.ClaimedId();
   const bool deleting = pass->object.id.deleting != 0;
-  auto untagged = co_await VpcOf(*pass).UntagEips({id}, {std::string(kNoTag)});
+  auto untagged = co_await VpcOf(*pass).UntagEips({id}, {std::string(kNoTag)}, {});
   if (!untagged && untagged.error().error_class == ErrorClass::kNotFound) {
     pass->sight.gone = true;
     co_return std::nullopt;

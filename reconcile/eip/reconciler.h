@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -59,6 +60,10 @@ class Reconciler {
   // The object came into being while this leader leads: no other can have begun an attempt for it.
   void SawCreation(const std::string& key, const std::string& uid) { created_[key] = uid; }
 
+  // The object is being deleted: its status says so at once, though its pass may wait a minute for
+  // a turn at the cloud.
+  void SawDeletion(const std::string& key);
+
   // Entries of all tables by object. None is left when all objects are gone.
   std::size_t Remembered() const;
 
@@ -66,9 +71,11 @@ class Reconciler {
   // Knowledge of an object beside its status, for as long as this leader leads.
   struct Memory {
     std::string uid;
-    std::string basis;              // what the following six are of: a change of it ends them
+    std::string basis;              // what the following eight are of: a change of it ends them
     int polls = 0;                  // in a row
     int late = 0;                   // changes that came too late by the cloud's word, in a row
+    std::string change;             // that the cloud accepted last, until all is in sync
+    int repeats = 0;                // of it
     async::TimePoint held_until{};  // after a refusal that neither time nor we can change
     std::optional<async::TimePoint> told_failure;
     std::string failure;  // the message that tells of it; empty once something has succeeded
@@ -95,7 +102,8 @@ class Reconciler {
     // The address of a deleted object's attempt, of which its status does not say.
     std::string unclaimed;
     cloud::Place unclaimed_in;
-    std::string released;  // the address whose release the cloud has taken
+    std::string released;         // the address whose release the cloud has taken
+    std::string doubted_release;  // the address whose release may have been sent, with no answer
     std::optional<async::TimePoint> missing_since;
     std::optional<async::TimePoint> failing_since;
   };
@@ -107,8 +115,10 @@ class Reconciler {
     cloud::Place here = {};      // without an account: not known yet
     std::string doing = "Sync";  // what was tried last
     bool tagged = false;
-    bool unread = false;     // the cloud did not answer a question
-    bool unwritten = false;  // the API server did not take what was to be written
+    bool allocated = false;     // the cloud has answered the request for an address with one
+    async::TimePoint looked{};  // when the cloud was asked for its address
+    bool unread = false;        // the cloud did not answer a question
+    bool unwritten = false;     // the API server did not take what was to be written
     // The field of metadata or spec that was written last; empty when the status was.
     std::string field = {};
   };
@@ -116,6 +126,8 @@ class Reconciler {
   using Next = Result<std::optional<runtime::Requeue>>;
 
   async::Task<Next> Take(Pass* pass, Step step);
+  async::Task<Next> TellDeletion(Pass* pass);
+  async::Task<void> TellDeletionBeside(std::string key);
   async::Task<Next> Locate(Pass* pass);
   async::Task<Next> Look(Pass* pass);
   async::Task<Next> NotePlace(Pass* pass);
@@ -123,7 +135,7 @@ class Reconciler {
   async::Task<Next> Begin(Pass* pass, Attempt attempt);
   async::Task<Next> Find(Pass* pass);
   async::Task<Next> Allocate(Pass* pass);
-  bool IsStillWanted(const Pass& pass);
+  async::Task<bool> IsStillWanted(const Pass* pass);
   async::Task<Next> Allocated(Pass* pass, cloud::AllocatedEip eip);
   async::Task<Next> NotAllocated(Pass* pass, Error error, bool certain);
   async::Task<Next> EndAttempt(Pass* pass, Error error);
@@ -132,13 +144,18 @@ class Reconciler {
   async::Task<Next> Probe(Pass* pass);
   async::Task<Next> WriteSpec(Pass* pass);
   async::Task<Next> Tag(Pass* pass, cloud::Tags tags);
+  async::Task<Next> Join(Pass* pass);
   async::Task<Next> Modify(Pass* pass, cloud::EipChange change);
   // Whether a change was refused because it is so already, or the address is gone: the next look
   // will show it. Not again and again: an address that is still there lacks something else.
   static bool IsLate(Pass* pass, const Error& error);
   // `done` is what will have been done, as in "moved to resource group rg-1".
   async::Task<Next> Change(Pass* pass, async::Task<Result<void>> change, std::string done);
-  bool IsStillToRelease(const Pass& pass);
+  // A change's turn at the cloud may come a minute later: not sent if users have changed the spec,
+  // the annotations, or deleted the object since.
+  async::Task<bool> IsUnchanged(const Pass* pass);
+  cloud::Vpc::Wanted IfUnchanged(const Pass* pass);
+  async::Task<bool> IsStillToRelease(Pass* pass);
   async::Task<Next> Release(Pass* pass);
   async::Task<Next> Finish(Pass* pass, step::Finish how);
   async::Task<Next> Wait(Pass* pass, step::Wait wait);
@@ -188,6 +205,8 @@ class Reconciler {
   std::unordered_map<std::string, std::string> created_;  // key to uid; until the first reconcile
   std::map<std::string, Lookout> lookouts_;               // by account
   std::set<std::string> cut_off_;                         // keys that could not reach the cloud
+  std::set<std::string> busy_;                            // keys that a pass is over
+  std::list<async::Running> beside_;                      // writes beside a pass
   async::Handle wake_;
 };
 

@@ -81,11 +81,13 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated);
 }
 
-// Whether an object that was to stay still is. Nothing is bought for one that was deleted since.
-bool Reconciler::IsStillWanted(const Pass& pass) {
-  if (pass.object.id.deleting != 0) return true;
-  const Object* now = parts_.latest.Get(pass.object.id.Key());
-  return now && now->id.uid == pass.object.id.uid && now->id.deleting == 0;
+// Whether an object that was to stay still is. Nothing is bought for one that was deleted since, or
+// that is no longer to have another address in place of a lost one.
+async::Task<bool> Reconciler::IsStillWanted(const Pass* pass) {
+  if (pass->object.id.deleting != 0) co_return true;
+  const Object* now = parts_.latest.Get(pass->object.id.Key());
+  co_return now && now->id.uid == pass->object.id.uid && now->id.deleting == 0 &&
+      now->IsReplacementWithdrawn() == pass->object.IsReplacementWithdrawn();
 }
 
 async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
@@ -99,9 +101,10 @@ async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   const auto accounted = std::exchange(memory.accounted, std::nullopt);
   memory.certain_attempt = 0;
   auto made = co_await VpcOf(*pass).AllocateEip(pass->object.attempt.request,
-                                                [this, pass] { return IsStillWanted(*pass); });
+                                                [this, pass] { return IsStillWanted(pass); });
   if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
   if (!made && !MayBeDone(made.error()) && !IsOfToken(made.error())) memory.accounted = accounted;
+  pass->allocated = made.has_value();
   if (made) memory.verified = made->allocation_id;
   if (made) co_return co_await Allocated(pass, std::move(*made));
   co_return co_await NotAllocated(pass, std::move(made.error()), certain);
@@ -219,7 +222,7 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   if (!written) co_return std::unexpected(std::move(written.error()));
   if (is_new && origin == Origin::kCreated) {
     Record(*pass, kube::EventType::kNormal, "Created", "Create",
-           Format("allocated {} ({})", id, address));
+           Format("{} {} ({})", pass->allocated ? "allocated" : "found again", id, address));
   }
   pass->sight = {};
   co_return std::nullopt;

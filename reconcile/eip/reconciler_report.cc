@@ -53,9 +53,15 @@ async::Task<Reconciler::Next> Reconciler::Wait(Pass* pass, step::Wait wait) {
   if (wait.quiet) co_return Poll(pass);
   Json facts;
   // An address that is gone is not shown as if it could be used.
-  if (wait.reason == "Lost" && !wait.soon && !pass->object.allocation_id.empty()) {
+  if (wait.reason == "Lost" && !wait.soon &&
+      (wait.settles || !pass->object.allocation_id.empty())) {
     facts["eipAddress"] = Json::null();
     facts["status"] = "Lost";
+  }
+  if (wait.settles && pass->object.attempt) {
+    pass->object.attempt.Settle(facts);
+    facts["region"] = Json::null();
+    facts["account"] = Json::null();
   }
   auto written = co_await Tell(pass,
                                {.synced = pass->sight.asked && (pass->sight.eip || !wait.soon),
@@ -77,11 +83,13 @@ async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass, std::string unlike) {
   if (pass->object.id.deleting != 0) co_return runtime::Requeue{};
   pass->memory.polls = 0;
   pass->memory.late = 0;
+  pass->memory.change.clear();
   pass->memory.failure_events.clear();
   Json facts = Json::Object();
   facts["tags"] = pass->object.spec.tags.empty() ? Json::null() : TextsOf(pass->object.spec.tags);
   Attempt{.number = pass->object.attempt.number}.Settle(facts);
   if (pass->object.on_foreign != "adopt") facts["adopted"] = Json::null();
+  if (pass->object.spec.package.empty()) facts["joinedPackage"] = Json::null();
   Report report{.ready = true,
                 .synced = true,
                 .reason = RestReason(pass->object),
@@ -102,7 +110,7 @@ async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass, std::string unlike) {
 }
 
 bool Reconciler::IsToBeTold(const Pass& pass, const Error& error) const {
-  if (error.error_class == ErrorClass::kTerminal) return true;
+  if (error.error_class == ErrorClass::kTerminal && !pass.unread) return true;
   const auto now = parts_.executor.Now();
   const Memory& memory = pass.memory;
   if (pass.object.told_ready) {

@@ -47,7 +47,8 @@ std::string_view Advice(const Error& error) {
   if (BeginsWithOneOf(error, kOfClock)) return "check the clock of Berth's node";
   if (IsOfPermission(error)) return "allow the access key this action in its RAM policy";
   if (error.reason == "QuotaExceed.TagsPerResource") {
-    return "an EIP has at most 20 tags, one of them Berth's: remove a tag from spec.tags";
+    return "an EIP has at most 20 tags, one of them Berth's: remove tags from spec.tags, or from "
+           "the EIP in the cloud";
   }
   if (error.reason.starts_with("Quota")) return "raise the account's quota, or delete EIPs";
   if (error.reason.starts_with("InsufficientBalance")) return "top up the account";

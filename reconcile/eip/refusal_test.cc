@@ -45,7 +45,7 @@ TEST(RefusalTest, ASentenceSaysWhatToDo) {
   EXPECT_THAT(sentence("Forbidden.RAM"), HasSubstr("RAM policy"));
   EXPECT_THAT(sentence("InvalidTimeStamp.Expired"), HasSubstr("clock"));
   EXPECT_THAT(sentence("QuotaExceeded.Eip"), HasSubstr("quota"));
-  EXPECT_THAT(sentence("QuotaExceed.TagsPerResource"), HasSubstr("remove a tag from spec.tags"));
+  EXPECT_THAT(sentence("QuotaExceed.TagsPerResource"), HasSubstr("remove tags from spec.tags"));
   EXPECT_THAT(sentence("InvalidBandwidthPackageId.NotFound"), HasSubstr("change spec"));
   EXPECT_THAT(sentence("InvalidParameter"), HasSubstr("change spec"));
 }

@@ -79,7 +79,8 @@ Report Report::Of(const Object& object) {
             .reason = deleting  ? "Deleting"
                       : was_new ? "Creating"
                                 : "Updating",
-            .message = "comparing the EIP with the cloud"};
+            .message = deleting ? "the deletion waits for its turn at the cloud"
+                                : "comparing the EIP with the cloud"};
   }
   return {.ready = object.told_ready,
           .synced = object.told_synced,

@@ -130,7 +130,11 @@ void System::Parts::Listen() {
                           },
                       .on_update =
                           [this](const std::string& key, const Object& before, const Object& now) {
-                            if (work && IsNews(before, now)) work->controller.Add(key);
+                            if (!work || !IsNews(before, now)) return;
+                            work->controller.Add(key);
+                            if (before.id.deleting == 0 && now.id.deleting != 0) {
+                              work->reconciler.SawDeletion(key);
+                            }
                           },
                       .on_delete =
                           [this, tell_others](const std::string& key, const Object& last) {

@@ -27,8 +27,9 @@ class Script : public cloud::simulator::Fates {
 
   cloud::simulator::Fate Draw(const http::Request& request) override {
     auto fate = latency_.Draw(request);
+    const auto call = on_call;  // a copy: it may replace itself
     for (const http::Header& header : request.headers) {
-      if (on_call && header.name == "x-acs-action") on_call(header.value, fate);
+      if (call && header.name == "x-acs-action") call(header.value, fate);
     }
     return fate;
   }
@@ -90,8 +91,13 @@ class Unreliable : public kube::Transport {
 // The operator with its real client, on an API server in memory and a simulated cloud.
 class EipSystemTest : public testing::Test {
  protected:
+  // A tenth of Alibaba Cloud's.
+  static constexpr async::Duration kTokenMemory = 144min;
+
   explicit EipSystemTest(async::Duration until_visible = 5s)
-      : account_(executor_, script_, {.vpc = {.until_visible = until_visible, .releasing = 3s}}) {
+      : account_(executor_, script_,
+                 {.vpc = {.until_visible = until_visible, .releasing = 3s},
+                  .client_tokens = {.memory = kTokenMemory}}) {
     InstallCrds(server_);
     leadership_.Start();
     for (int i = 0; i < 60 && !system_.leading(); ++i) executor_.Advance(1s);

@@ -139,7 +139,7 @@ TEST_F(EipTruthTest, TooManyTagsAreToldAndNotTriedEveryFewSeconds) {
   CreateReady();
   Merge("web", "{\"spec\":{" + TwentyTags() + "}}");
   executor_.Advance(4min);
-  EXPECT_THAT(Ready("web"), HasSubstr("remove a tag from spec.tags"));
+  EXPECT_THAT(Ready("web"), HasSubstr("remove tags from spec.tags"));
   EXPECT_LE(Calls("TagResources"), 2u);
   Merge("web", R"({"spec":{"tags":{"tag0":null}}})");
   executor_.Advance(30s);
@@ -174,6 +174,72 @@ TEST_F(EipTruthTest, AMessageIsToldInOneCondition) {
   EXPECT_EQ(MessageOf("Ready"), "EIP allocated and in sync with spec");
   EXPECT_EQ(MessageOf("Synced"), "");
   EXPECT_EQ(MessageOf("Progressing"), "");
+}
+
+TEST_F(EipTruthTest, APermissionThatIsMissingForMomentsIsNotToldOfAReadyObject) {
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string version = Version("web");
+  int refusals = 1;
+  script_.on_call = [&](const std::string& action, cloud::simulator::Fate& fate) {
+    if (action != "DescribeEipAddresses" || refusals-- <= 0) return;
+    fate.refusal = {403, "Forbidden.RAM", "Not with this key."};
+    fate.carried_out = false;
+  };
+  executor_.Advance(6min);
+  ASSERT_LE(refusals, 0) << "a resync";
+  EXPECT_EQ(Version("web"), version) << Ready("web");
+  EXPECT_THAT(Told(), Not(HasSubstr("Forbidden.RAM")));
+  refusals = 1'000'000;
+  executor_.Advance(7min);
+  EXPECT_THAT(Ready("web"), StartsWith("True SyncFailed DescribeEipAddresses: Forbidden.RAM"));
+}
+
+TEST_F(EipTruthTest, AnAddressThatIsFoundAgainIsNotSaidToBeAllocated) {
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  EXPECT_THAT(Told(), HasSubstr("allocated " + id));
+  EXPECT_THAT(Told(), Not(HasSubstr("found again")));
+  WipeStatus("web");
+  executor_.Advance(1min);
+  EXPECT_EQ(Status("web", "allocationID"), id);
+  EXPECT_THAT(Told(), HasSubstr("found again " + id));
+}
+
+TEST_F(EipTruthTest, AChangeThatTheCloudAcceptsWithoutEffectIsToldAsAFailure) {
+  Create("web", R"("bandwidth":"5")");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  int calls = 0;
+  script_.on_call = [&](const std::string& action, cloud::simulator::Fate&) {
+    if (action == "ModifyEipAddressAttribute") ++calls;
+    cloud_.vpc().Edit(id).bandwidth = "5";
+  };
+  Merge("web", R"({"spec":{"bandwidth":"50"}})");
+  executor_.Advance(10s);
+  EXPECT_THAT(Ready("web"), StartsWith("False Updating"));
+  executor_.Advance(5min);
+  EXPECT_THAT(Ready("web"),
+              AllOf(StartsWith("False SyncFailed"), HasSubstr("bandwidth set to 50 Mbps")));
+  EXPECT_LE(calls, 30);
+  script_.on_call = nullptr;
+  executor_.Advance(5min);
+  EXPECT_THAT(Ready("web"), StartsWith("True Updated"));
+}
+
+TEST_F(EipTruthTest, AnImportLeavesThePackageThatBerthHasAddedItTo) {
+  const std::string package = cloud_.vpc().CreatePackage(100);
+  const std::string id = cloud_.vpc().CreateEip({});
+  const std::string spec = Format(R"("allocationID":"{}","bandwidthPackageID":"{}")", id, package);
+  Create("web", spec);
+  executor_.Advance(1min);
+  ASSERT_EQ(Address("web")->bandwidth_package_id, package);
+  Merge("web", R"({"spec":{"bandwidthPackageID":null}})");
+  executor_.Advance(1min);
+  EXPECT_EQ(Address("web")->bandwidth_package_id, "");
+  EXPECT_THAT(Ready("web"), StartsWith("True Updated"));
+  EXPECT_EQ(Status("web", "joinedPackage"), "");
 }
 
 TEST_F(EipTruthTest, AnAttemptGoesWhenItIsSettled) {

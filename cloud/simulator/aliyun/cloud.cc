@@ -6,6 +6,19 @@
 #include "cloud/simulator/aliyun/wire.h"
 
 namespace berth::cloud::simulator {
+namespace {
+
+VpcOptions In(VpcOptions options, const std::string& region) {
+  options.region = region;
+  return options;
+}
+
+}  // namespace
+
+Cloud::Account::Account(const Options& options, const std::string& region, Ids& ids, Faults& faults)
+    : client_tokens(options.client_tokens),
+      vpc(In(options.vpc, region), ids),
+      ecs(options.ecs, region, ids, vpc.vswitches(), faults) {}
 
 Cloud::Cloud(Options options)
     : ids_(options.seed),
@@ -58,7 +71,8 @@ Outcome Cloud::Carry(const Received& request, async::WallTime now) {
 }
 
 Product* Cloud::Find(const std::string& version, const Call& call) {
-  for (Product* product : std::array<Product*, 2>{&AccountOf(call).vpc, &sts_}) {
+  Account& account = AccountOf(call);
+  for (Product* product : std::array<Product*, 3>{&account.vpc, &account.ecs, &sts_}) {
     if (product->version() == version) return product;
   }
   return nullptr;
@@ -75,6 +89,10 @@ VpcProduct& Cloud::vpc(const std::string& account, const std::string& region) {
   return AccountIn(account, region).vpc;
 }
 
+EcsProduct& Cloud::ecs(const std::string& account, const std::string& region) {
+  return AccountIn(account, region).ecs;
+}
+
 std::vector<const VpcProduct*> Cloud::vpcs() const {
   std::vector<const VpcProduct*> all;
   for (const auto& [key, account] : accounts_) all.push_back(&account->vpc);
@@ -82,19 +100,17 @@ std::vector<const VpcProduct*> Cloud::vpcs() const {
 }
 
 void Cloud::Settle(async::WallTime now) {
-  for (const auto& [key, account] : accounts_) account->vpc.Settle(now);
+  for (const auto& [key, account] : accounts_) {
+    account->vpc.Settle(now);
+    account->ecs.Settle(now);
+  }
 }
 
 Cloud::Account& Cloud::AccountIn(const std::string& account, const std::string& region) {
   const bool is_default = account == kDefaultAccount && region == options_.vpc.region;
   const auto key = is_default ? Accounts::key_type() : Accounts::key_type(account, region);
   auto& place = accounts_[key];
-  if (!place) {
-    VpcOptions options = options_.vpc;
-    options.region = region;
-    place = std::make_unique<Account>(ClientTokens(options_.client_tokens),
-                                      VpcProduct(std::move(options), ids_));
-  }
+  if (!place) place = std::make_unique<Account>(options_, region, ids_, faults_);
   return *place;
 }
 

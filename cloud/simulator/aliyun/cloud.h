@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "cloud/simulator/aliyun/client_tokens.h"
+#include "cloud/simulator/aliyun/ecs.h"
+#include "cloud/simulator/aliyun/faults.h"
 #include "cloud/simulator/aliyun/gate.h"
 #include "cloud/simulator/aliyun/ids.h"
 #include "cloud/simulator/aliyun/sts.h"
@@ -24,6 +26,7 @@ class Cloud {
   struct Options {
     std::uint64_t seed = 1;  // of all IDs and secrets
     VpcOptions vpc;
+    EcsOptions ecs;  // in the region of `vpc`
     ClientTokens::Options client_tokens;
     // By action. Alibaba Cloud publishes 120 for AllocateEipAddress and 300 for
     // AddCommonBandwidthPackageIp.
@@ -54,18 +57,27 @@ class Cloud {
   // The VPC of any account in any region, which is there from now on. None sees the addresses of
   // another.
   VpcProduct& vpc(const std::string& account, const std::string& region);
-  // All that there are, in no order that means anything.
+  // ECS beside them.
+  EcsProduct& ecs() { return accounts_.begin()->second->ecs; }
+  const EcsProduct& ecs() const { return accounts_.begin()->second->ecs; }
+  EcsProduct& ecs(const std::string& account, const std::string& region);
+  // All VPCs that there are, in no order that means anything.
   std::vector<const VpcProduct*> vpcs() const;
   // Lets the time pass in all of them.
   void Settle(async::WallTime now);
   Throttle& throttle() { return throttle_; }
+  // On the way from any Transport, and in the background.
+  Faults& faults() { return faults_; }
   const std::map<std::string, Calls>& calls() const { return calls_; }
 
  private:
   // An account in a region.
   struct Account {
+    Account(const Options& options, const std::string& region, Ids& ids, Faults& faults);
+
     ClientTokens client_tokens;
     VpcProduct vpc;
+    EcsProduct ecs;
   };
   // The default one is the first: its key is empty.
   using Accounts = std::map<std::pair<std::string, std::string>, std::unique_ptr<Account>>;
@@ -78,6 +90,7 @@ class Cloud {
   Ids ids_;
   Gate gate_;
   Throttle throttle_;
+  Faults faults_;
   const Options options_;
   Accounts accounts_;
   StsProduct sts_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cloud/simulator/aliyun/parameters.h"
+#include "cloud/simulator/aliyun/tags.h"
 #include "log/format.h"
 #include "log/timestamp.h"
 
@@ -53,20 +54,6 @@ std::expected<EipFilter, Refusal> EipFilter::Of(const Call& call) {
   return filter;
 }
 
-bool HasTag(const Eip& eip, const std::string& key, const std::string& value) {
-  const auto found = eip.tags.find(key);
-  return found != eip.tags.end() && (value.empty() || found->second == value);
-}
-
-bool HasEveryTag(const Eip& eip, const Call& call) {
-  for (int n = 1; call.Has(Format("Tag.{}.Key", n)); ++n) {
-    if (!HasTag(eip, call[Format("Tag.{}.Key", n)], call[Format("Tag.{}.Value", n)])) {
-      return false;
-    }
-  }
-  return true;
-}
-
 // True if the EIP has every text that the call filters by.
 bool HasEveryText(const Eip& eip, const Call& call) {
   const auto is = [&](const char* parameter, const std::string& value) {
@@ -85,7 +72,7 @@ bool Matches(const EipRecord& record, const EipFilter& filter, const Call& call)
   const Eip& eip = record.eip;
   const std::string& lock = call["LockReason"];
   const bool has_protection = !eip.security_protection_types.empty();
-  return HasEveryText(eip, call) && HasEveryTag(eip, call) &&
+  return HasEveryText(eip, call) && HasEveryTag(eip.tags, call) &&
          (lock.empty() || record.lock_reasons.contains(lock)) &&
          filter.service_managed.value_or(eip.service_managed) == eip.service_managed &&
          filter.protection.value_or(has_protection) == has_protection &&
@@ -176,19 +163,6 @@ Json Describe(const EipRecord& record, const EipStore& store, const std::string&
 }
 
 }  // namespace
-
-Json DescribeTags(const Tags& tags) {
-  Json list = Json::Array();
-  for (const auto& [key, value] : tags) {
-    Json tag;
-    tag["Key"] = key;
-    tag["Value"] = value;
-    list.push_back(std::move(tag));
-  }
-  Json described;
-  described["Tag"] = std::move(list);
-  return described;
-}
 
 std::expected<std::vector<const EipRecord*>, Refusal> SelectEips(
     const EipStore& store, const std::vector<std::string>& ids,

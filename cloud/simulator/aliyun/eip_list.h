@@ -6,7 +6,6 @@
 
 #include "cloud/simulator/aliyun/eip_store.h"
 #include "cloud/simulator/aliyun/product.h"
-#include "json/json.h"
 
 // Filters, pages and members of the calls that list EIPs.
 namespace berth::cloud::simulator {
@@ -17,7 +16,5 @@ std::expected<std::vector<const EipRecord*>, Refusal> SelectEips(
     const std::vector<std::string>& addresses, const Call& call);
 // The answer to DescribeEipAddresses.
 Outcome DescribeEips(const EipStore& store, const std::string& region, const Call& call);
-// {"Tag": [{"Key": …, "Value": …}]}
-Json DescribeTags(const Tags& tags);
 
 }  // namespace berth::cloud::simulator

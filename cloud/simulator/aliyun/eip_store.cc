@@ -23,15 +23,11 @@ auto* FindIn(auto& map, const std::string& id) {
 
 void EipStore::Settle(async::WallTime now) {
   now_ = std::max(now_, now);
-  while (!due_.empty() && due_.begin()->first <= now_) {
-    const Due due = std::move(due_.begin()->second);
-    due_.erase(due_.begin());
-    End(due);
-  }
+  while (const auto due = agenda_.Next(now_)) End(*due);
 }
 
 void EipStore::EndAt(async::WallTime at, const std::string& id, Phase phase) {
-  due_.emplace(at, Due{id, phase});
+  agenda_.Add(at, Due{id, phase});
 }
 
 void EipStore::End(const Due& due) {
@@ -104,9 +100,9 @@ const EipRecord* EipStore::Find(const std::string& id) const { return FindIn(eip
 
 void EipStore::SetTags(const std::string& id, Tags tags) {
   Eip& eip = eips_.at(id).eip;
-  for (const auto& [key, value] : eip.tags) by_tag_.erase({key, value, id});
+  tags_.Remove(id, eip.tags);
   eip.tags = std::move(tags);
-  for (const auto& [key, value] : eip.tags) by_tag_.insert({key, value, id});
+  tags_.Add(id, eip.tags);
 }
 
 std::vector<const EipRecord*> EipStore::Visible(const std::vector<std::string>& ids,
@@ -128,13 +124,7 @@ std::vector<const EipRecord*> EipStore::Visible(const std::vector<std::string>& 
       if (const std::string* id = FindIn(by_address_, address)) add(*id);
     }
   } else if (!tag_key.empty()) {
-    const auto is_wanted = [&](const auto& tag) {
-      return tag[0] == tag_key && (tag_value.empty() || tag[1] == tag_value);
-    };
-    for (auto tag = by_tag_.lower_bound({tag_key, tag_value, ""});
-         tag != by_tag_.end() && is_wanted(*tag); ++tag) {
-      add((*tag)[2]);
-    }
+    for (const std::string& id : tags_.With(tag_key, tag_value)) add(id);
   } else {
     for (const std::string& id : std::views::keys(eips_)) add(id);
   }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -11,7 +10,9 @@
 #include <vector>
 
 #include "async/executor.h"
+#include "cloud/simulator/aliyun/agenda.h"
 #include "cloud/simulator/aliyun/ids.h"
+#include "cloud/simulator/aliyun/tags.h"
 #include "cloud/vpc.h"
 
 namespace berth::cloud::simulator {
@@ -116,9 +117,9 @@ class EipStore {
   async::WallTime now_{};
   std::map<std::string, EipRecord> eips_;
   std::map<std::string, std::string> by_address_;  // to the ID
-  std::set<std::array<std::string, 3>> by_tag_;    // key, value, ID
+  TagIndex tags_;
   std::map<std::string, BandwidthPackage> packages_;
-  std::multimap<async::WallTime, Due> due_;
+  Agenda<Due> agenda_;
   std::deque<LedgerEntry> ledger_;
   std::uint32_t last_address_ = 0;
 };

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "cloud/simulator/aliyun/console.h"
 #include "json/json.h"
 
 namespace berth::cloud::simulator {
@@ -51,24 +52,14 @@ Json Ledger(const Cloud& cloud) {
   return ledger;
 }
 
-http::Response Answer(int code, const Json& body) {
-  return {.code = code, .body = body.to_string()};
-}
-
-http::Response Wrong(int code, const std::string& message) {
-  Json body;
-  body["message"] = message;
-  return Answer(code, body);
-}
-
 http::Response ChangeEip(VpcProduct& vpc, const std::string& id, const std::string& body) {
   Json change;
   try {
     change = Json::parse(body);
   } catch (const std::exception&) {
-    return Wrong(400, "the body is not JSON");
+    return ConsoleError(400, "the body is not JSON");
   }
-  if (!change.is_object()) return Wrong(400, "the body is not a JSON object");
+  if (!change.is_object()) return ConsoleError(400, "the body is not a JSON object");
   cloud::Eip& eip = vpc.Edit(id);
   for (const auto& member : change.object_range()) {
     const std::string text = member.value().as<std::string>();
@@ -85,10 +76,10 @@ http::Response ChangeEip(VpcProduct& vpc, const std::string& id, const std::stri
     } else if (member.key() == "lockReason") {
       vpc.SetLocks(id, text.empty() ? std::set<std::string>() : std::set{text});
     } else {
-      return Wrong(400, "there is no " + std::string(member.key()) + " to change");
+      return ConsoleError(400, "there is no " + std::string(member.key()) + " to change");
     }
   }
-  return Answer(200, Show(*vpc.FindRecord(id)));
+  return ConsoleAnswer(200, Show(*vpc.FindRecord(id)));
 }
 
 http::Response OnEips(VpcProduct& vpc, const http::Request& request, const std::string& id) {
@@ -97,28 +88,28 @@ http::Response OnEips(VpcProduct& vpc, const http::Request& request, const std::
     for (const cloud::Eip& eip : vpc.Eips()) {
       list.push_back(Show(*vpc.FindRecord(eip.allocation_id)));
     }
-    return Answer(200, list);
+    return ConsoleAnswer(200, list);
   }
   const EipRecord* eip = vpc.FindRecord(id);
-  if (!eip) return Wrong(404, "there is no " + id);
+  if (!eip) return ConsoleError(404, "there is no " + id);
   if (request.method == "PATCH") return ChangeEip(vpc, id, request.body);
-  const http::Response answer = Answer(200, Show(*eip));
+  const http::Response answer = ConsoleAnswer(200, Show(*eip));
   if (request.method == "DELETE") vpc.DeleteEip(id);
   return answer;
 }
 
 http::Response OnKeys(Gate& keys, const http::Request& request, const std::string& id) {
-  if (id.empty()) return Wrong(404, "name the key: /keys/ID");
+  if (id.empty()) return ConsoleError(404, "name the key: /keys/ID");
   if (request.method == "PUT") {
     const auto slash = id.find('/');
     Key key{.id = id.substr(0, slash), .secret = request.body, .caller = std::string(kKeyOwner)};
     if (slash != id.npos) key.account = id.substr(slash + 1);
     keys.Add(std::move(key));
-    return Answer(200, Json());
+    return ConsoleAnswer(200, Json());
   }
-  if (request.method != "DELETE") return Wrong(405, "a key is not shown");
+  if (request.method != "DELETE") return ConsoleError(405, "a key is not shown");
   keys.Revoke(id);
-  return Answer(200, Json());
+  return ConsoleAnswer(200, Json());
 }
 
 }  // namespace
@@ -127,15 +118,23 @@ http::Response OutOfBand(Cloud& cloud, const http::Request& request, std::string
   const auto slash = path.find('/', 1);
   const std::string_view what = path.substr(1, slash == path.npos ? path.npos : slash - 1);
   const std::string id(slash == path.npos ? "" : path.substr(slash + 1));
-  if (what == "ledger") return Answer(200, Ledger(cloud));
-  if (what == "eips") return OnEips(cloud.vpc(), request, id);
-  if (what == "keys") return OnKeys(cloud.keys(), request, id);
+  try {
+    if (what == "ledger") return ConsoleAnswer(200, Ledger(cloud));
+    if (what == "eips") return OnEips(cloud.vpc(), request, id);
+    if (what == "keys") return OnKeys(cloud.keys(), request, id);
+    if (what == "instances") return OnInstances(cloud, request, id);
+    if (what == "enis") return OnEnis(cloud, request, id);
+    if (what == "vswitches") return OnVSwitches(cloud, request);
+    if (what == "faults") return OnFaults(cloud, request);
+  } catch (const JsonError& error) {
+    return ConsoleError(400, std::string("the body is not as it should be: ") + error.what());
+  }
   if (what == "packages" && request.method == "POST") {
     Json made;
     made["bandwidthPackageID"] = cloud.vpc().CreatePackage(100);
-    return Answer(200, made);
+    return ConsoleAnswer(200, made);
   }
-  return Wrong(404, "there is nothing here");
+  return ConsoleError(404, "there is nothing here");
 }
 
 }  // namespace berth::cloud::simulator

@@ -23,6 +23,14 @@ std::size_t Characters(std::string_view text) {
 
 }  // namespace
 
+Check CheckRegion(const Call& call, const std::string& region, bool mandatory) {
+  const std::string& named = call["RegionId"];
+  if (named.empty() && mandatory) return Missing("RegionId");
+  if (named.empty() || named == region) return {};
+  return Refuse(404, "InvalidRegionId.NotFound",
+                "The specified RegionId does not exist in our records.");
+}
+
 bool IsText(std::string_view text, std::size_t most) {
   return Characters(text) <= most && !text.starts_with("http://") && !text.starts_with("https://");
 }

@@ -13,6 +13,8 @@
 // A call's parameters, read as the cloud reads them.
 namespace berth::cloud::simulator {
 
+// Refuses a call to another region, and one that names none where it must.
+Check CheckRegion(const Call& call, const std::string& region, bool mandatory);
 // At most so many characters, and no URL.
 bool IsText(std::string_view text, std::size_t most);
 // "ResourceId.1", "ResourceId.2", … up to the first that is absent.

@@ -41,7 +41,7 @@ class TestCaller {
                         {"x-acs-content-sha256", aliyun::Sha256(body)},
                         {"x-acs-date", FormatTime(now)},
                         {"x-acs-signature-nonce", std::to_string(++nonce_)},
-                        {"x-acs-version", "2016-04-28"}},
+                        {"x-acs-version", version}},
             .payload_hash = aliyun::Sha256(body)};
   }
 
@@ -81,6 +81,7 @@ class TestCaller {
     return eip.is_null() ? "gone" : eip["Status"].as<std::string>();
   }
 
+  std::string version = "2016-04-28";                        // of the product that is asked
   async::WallTime now{std::chrono::seconds(1'767'323'045)};  // 2026-01-02T03:04:05Z
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cloud/simulator/aliyun/wire.h"
 #include "json/json.h"
 
 namespace berth::cloud::simulator {
@@ -11,9 +12,14 @@ namespace {
 // The answer of a cloud whose index is behind.
 void EmptyList(http::Response& response) {
   auto answer = Json::Parse(response.body, 8);
-  if (!answer || !answer->contains("EipAddresses")) return;
-  (*answer)["TotalCount"] = 0;
-  (*answer)["EipAddresses"]["EipAddress"] = Json::Array();
+  if (!answer) return;
+  for (const auto& [outer, inner] :
+       {std::pair{"EipAddresses", "EipAddress"}, {"NetworkInterfaceSets", "NetworkInterfaceSet"}}) {
+    if (!answer->contains(outer)) continue;
+    (*answer)["TotalCount"] = 0;
+    (*answer)[outer][inner] = Json::Array();
+  }
+  if (answer->contains("NextToken")) (*answer)["NextToken"] = "";
   response.body = answer->to_string();
 }
 
@@ -61,7 +67,7 @@ Fate Latency::Draw(const http::Request&) {
 }
 
 async::Handle Transport::Send(http::Request request, Done done) {
-  Fate fate = network_.fates_.Draw(request);
+  Fate fate = network_.Draw(request);
   const auto deadline = executor_.Now() + request.timeout;
   auto call = std::make_shared<Network::Call>(std::move(request), std::move(done), std::move(fate),
                                               executor_, deadline);
@@ -79,6 +85,22 @@ async::Handle Transport::Send(http::Request request, Done done) {
     if (call->state == Network::Call::Caller::kWaits) call->state = Network::Call::Caller::kLetGo;
     call->timer = {};
   });
+}
+
+Fate Network::Draw(const http::Request& request) {
+  Fate fate = fates_.Draw(request);
+  if (cloud_.faults().all().empty()) return fate;
+  const auto fault = cloud_.faults().Take(
+      Received(request).action,
+      {Fault::Kind::kRefused, Fault::Kind::kLostAnswer, Fault::Kind::kDelayed});
+  if (!fault) return fate;
+  fate.back += fault->delay;
+  if (fault->kind == Fault::Kind::kLostAnswer) fate.answered = false;
+  if (fault->kind == Fault::Kind::kRefused) {
+    fate.refusal = Refusal{400, fault->code, "Refused, as somebody has asked for."};
+    fate.carried_out = false;
+  }
+  return fate;
 }
 
 void Network::Carry(const std::shared_ptr<Call>& call) {

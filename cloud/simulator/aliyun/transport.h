@@ -18,7 +18,7 @@ struct Fate {
   bool arrives = true;             // at the cloud
   bool carried_out = true;         // else there must be a refusal
   std::optional<Refusal> refusal;  // told in place of the cloud's own answer
-  bool empty_list = false;         // an answer that lists EIPs lists none
+  bool empty_list = false;         // an answer that lists EIPs or ENIs lists none
   bool answered = true;            // the answer gets back
   // Either may be longer than the caller waits: the request may be carried out after that.
   async::Duration there{};
@@ -66,6 +66,8 @@ class Network {
   friend class Transport;
   struct Call;
 
+  // The fate of a request, with the fault that the cloud has for it.
+  Fate Draw(const http::Request& request);
   void Carry(const std::shared_ptr<Call>& call);
   void Arrive(const std::shared_ptr<Call>& call);
 

@@ -26,6 +26,7 @@ const std::map<std::string_view, VpcProduct::Action>& VpcProduct::Actions() {
       {"UnTagResources", &VpcProduct::UntagResources},
       {"ListTagResources", &VpcProduct::ListTagResources},
       {"MoveResourceGroup", &VpcProduct::MoveResourceGroup},
+      {"DescribeVSwitches", &VpcProduct::DescribeVSwitches},
   };
   return kActions;
 }
@@ -42,14 +43,6 @@ Outcome VpcProduct::Do(const Call& call) {
 Outcome VpcProduct::DescribeEipAddresses(const Call& call) {
   if (const auto good = CheckRegion(call, true); !good) return std::unexpected(good.error());
   return DescribeEips(store_, options_.region, call);
-}
-
-Check VpcProduct::CheckRegion(const Call& call, bool mandatory) const {
-  const std::string& region = call["RegionId"];
-  if (region.empty() && mandatory) return Missing("RegionId");
-  if (region.empty() || region == options_.region) return {};
-  return Refuse(404, "InvalidRegionId.NotFound",
-                "The specified RegionId does not exist in our records.");
 }
 
 std::string VpcProduct::CreateEip(Eip eip) {

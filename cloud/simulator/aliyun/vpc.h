@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -10,7 +11,9 @@
 
 #include "cloud/simulator/aliyun/eip_store.h"
 #include "cloud/simulator/aliyun/ids.h"
+#include "cloud/simulator/aliyun/parameters.h"
 #include "cloud/simulator/aliyun/product.h"
+#include "cloud/simulator/aliyun/vswitch.h"
 #include "cloud/vpc.h"
 
 namespace berth::cloud::simulator {
@@ -28,8 +31,8 @@ struct VpcOptions {
   async::Duration binding{};  // joining a bandwidth package, and leaving it
 };
 
-// The part of VPC that keeps elastic IPs, one region of it. What a new address lacks until it is
-// visible is only its place in the lists: every other action knows it at once.
+// The part of VPC that keeps elastic IPs and vSwitches, one region of it. What a new address lacks
+// until it is visible is only its place in the lists: every other action knows it at once.
 //
 // O(log n) for an action on one address; a list costs what it looks through: the IDs or addresses
 // that were named, or else those that carry the first tag, or else all.
@@ -60,6 +63,10 @@ class VpcProduct : public Product {
   std::string CreatePackage(int bandwidth, std::string isp = "BGP") {
     return store_.AddPackage(bandwidth, std::move(isp));
   }
+  // A vSwitch, under its own ID or a new one; its ID. VPC and zone have defaults. None when its
+  // CIDR is none, its IPv6 CIDR no "…::/64", or the ID is taken.
+  std::optional<std::string> CreateVSwitch(VSwitch facts);
+  VSwitchRecords& vswitches() { return vswitches_; }
   void SetQuota(std::size_t eips) { options_.eip_quota = eips; }
   // Locks an EIP that exists, as for overdue payments (financial) or abuse (security); no reasons
   // unlock it. Throws std::out_of_range.
@@ -92,19 +99,22 @@ class VpcProduct : public Product {
   Outcome UntagResources(const Call& call);
   Outcome ListTagResources(const Call& call);
   Outcome MoveResourceGroup(const Call& call);
+  Outcome DescribeVSwitches(const Call& call);
 
-  Check CheckRegion(const Call& call, bool mandatory) const;
+  Check CheckRegion(const Call& call, bool mandatory) const {
+    return simulator::CheckRegion(call, options_.region, mandatory);
+  }
   // The EIP that `parameter` names, if it may be changed now.
   std::expected<EipRecord*, Refusal> ToChange(const Call& call, const std::string& parameter);
   // The same, for a change that a locked EIP does not take.
   std::expected<EipRecord*, Refusal> ToUse(const Call& call, const std::string& parameter);
-  // The EIPs that ResourceId.N name.
-  std::expected<std::vector<const EipRecord*>, Refusal> ToTag(const Call& call) const;
+  Outcome Retag(const Call& call, TagChange change);
   std::expected<BandwidthPackage*, Refusal> PackageOf(const Call& call);
 
   VpcOptions options_;
   Ids& ids_;
   EipStore store_;
+  VSwitchRecords vswitches_;
   bool funded_ = true;
 };
 

@@ -1,9 +1,9 @@
 // The calls of VpcProduct about bandwidth packages.
 #include <utility>
 
-#include "cloud/simulator/aliyun/eip_list.h"
 #include "cloud/simulator/aliyun/eip_refusals.h"
 #include "cloud/simulator/aliyun/parameters.h"
+#include "cloud/simulator/aliyun/tags.h"
 #include "cloud/simulator/aliyun/vpc.h"
 #include "log/timestamp.h"
 

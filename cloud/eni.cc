@@ -1,0 +1,28 @@
+#include "cloud/eni.h"
+
+#include <algorithm>
+#include <ranges>
+#include <string_view>
+
+namespace berth::cloud {
+namespace {
+
+constexpr std::string_view kVSwitchFull[] = {"InvalidVSwitchId.IpNotEnough",
+                                             "QuotaExceeded.PrivateIpAddress"};
+constexpr std::string_view kCapacityExceeded[] = {"EniPerInstanceLimitExceeded",
+                                                  "InvalidOperation.Ipv4CountExceeded",
+                                                  "InvalidOperation.Ipv6CountExceeded"};
+
+}  // namespace
+
+bool IsVSwitchFull(const Error& error) { return std::ranges::contains(kVSwitchFull, error.reason); }
+
+bool IsCapacityExceeded(const Error& error) {
+  return std::ranges::contains(kCapacityExceeded, error.reason);
+}
+
+std::vector<std::string> AddressesOf(const Eni& eni) {
+  return eni.ipv4 | std::views::transform(&EniAddress::address) | std::ranges::to<std::vector>();
+}
+
+}  // namespace berth::cloud

@@ -1,0 +1,214 @@
+// The console's part of ECS.
+#include <array>
+#include <list>
+#include <utility>
+
+#include "cloud/simulator/aliyun/console.h"
+
+namespace berth::cloud::simulator {
+namespace {
+
+constexpr std::array<std::pair<const char*, Fault::Kind>, 3> kFlags = {
+    std::pair{"lost-answer", Fault::Kind::kLostAnswer},
+    {"falls-back", Fault::Kind::kFallsBack},
+    {"sticks", Fault::Kind::kSticks}};
+
+Json Show(const Instance& instance, const VSwitch& vswitch) {
+  Json json;
+  json["instanceID"] = instance.id;
+  json["status"] = instance.status;
+  json["instanceType"] = instance.type;
+  json["vSwitchID"] = instance.vswitch_id;
+  json["zoneID"] = vswitch.zone_id;
+  json["adapters"] = instance.adapters;
+  json["ipv4PerAdapter"] = instance.ipv4_per_adapter;
+  json["ipv6PerAdapter"] = instance.ipv6_per_adapter;
+  return json;
+}
+
+Json Show(const Eni& eni) {
+  Json json;
+  json["networkInterfaceID"] = eni.id;
+  json["status"] = eni.status;
+  json["type"] = eni.type;
+  json["instanceID"] = eni.instance_id;
+  json["vSwitchID"] = eni.vswitch_id;
+  json["macAddress"] = eni.mac_address;
+  json["ipv4"] = AddressesOf(eni);
+  json["ipv6"] = eni.ipv6;
+  json["ipv4Prefixes"] = eni.ipv4_prefixes;
+  json["ipv6Prefixes"] = eni.ipv6_prefixes;
+  json["serviceManaged"] = eni.service_managed;
+  Json tags;
+  for (const auto& [key, value] : eni.tags) tags[key] = value;
+  json["tags"] = std::move(tags);
+  return json;
+}
+
+Json Show(const VSwitchRecord& vswitch) {
+  Json json;
+  json["vSwitchID"] = vswitch.facts.id;
+  json["vpcID"] = vswitch.facts.vpc_id;
+  json["zoneID"] = vswitch.facts.zone_id;
+  json["cidr"] = vswitch.facts.cidr;
+  json["ipv6CIDR"] = vswitch.facts.ipv6_cidr;
+  json["freeAddresses"] = vswitch.pool.free();
+  return json;
+}
+
+Json Show(const Fault& fault) {
+  Json json;
+  json["action"] = fault.action;
+  if (!fault.code.empty()) json["code"] = fault.code;
+  if (fault.kind == Fault::Kind::kDelayed) {
+    json["delay"] = std::chrono::duration<double>(fault.delay).count();
+  }
+  for (const auto& [name, kind] : kFlags) {
+    if (fault.kind == kind) json[name] = true;
+  }
+  json["count"] = fault.count;
+  return json;
+}
+
+std::string TextOf(const Json& object, const char* member, const std::string& otherwise = "") {
+  return object.contains(member) ? object[member].as<std::string>() : otherwise;
+}
+
+std::size_t NumberOf(const Json& object, const char* member, std::size_t otherwise) {
+  return object.contains(member) ? object[member].as<std::size_t>() : otherwise;
+}
+
+http::Response AddInstance(Cloud& cloud, const Json& body) {
+  Instance instance;
+  instance.id = TextOf(body, "instanceID");
+  instance.vswitch_id = TextOf(body, "vSwitchID");
+  instance.type = TextOf(body, "instanceType", instance.type);
+  instance.adapters = NumberOf(body, "adapters", instance.adapters);
+  instance.ipv4_per_adapter = NumberOf(body, "ipv4PerAdapter", instance.ipv4_per_adapter);
+  instance.ipv6_per_adapter = NumberOf(body, "ipv6PerAdapter", instance.ipv6_per_adapter);
+  const std::string vswitch = instance.vswitch_id;
+  const auto id = cloud.ecs().CreateInstance(std::move(instance));
+  if (!id) {
+    return ConsoleError(409, "vSwitchID is unknown or full, or instanceID is taken");
+  }
+  return ConsoleAnswer(
+      200, Show(cloud.ecs().instances().at(*id), cloud.vpc().vswitches().at(vswitch).facts));
+}
+
+http::Response ChangeEni(EcsProduct& ecs, const std::string& id, const Json& change) {
+  if (!change.is_object()) return ConsoleError(400, "the body is not a JSON object");
+  for (const auto& member : change.object_range()) {
+    if (member.key() == "status") {
+      ecs.SetStatus(id, member.value().as<std::string>());
+    } else if (member.key() == "serviceManaged") {
+      ecs.Edit(id).eni.service_managed = member.value().as<bool>();
+    } else if (member.key() == "tags") {
+      Tags tags;
+      for (const auto& tag : member.value().object_range()) {
+        tags.emplace(tag.key(), tag.value().as<std::string>());
+      }
+      ecs.SetTags(id, std::move(tags));
+    } else {
+      return ConsoleError(400, "there is no " + std::string(member.key()) + " to change");
+    }
+  }
+  return ConsoleAnswer(200, Show(*ecs.Find(id)));
+}
+
+// None when it says nothing, or more than one thing, that should go wrong.
+std::optional<Fault> ReadFault(const Json& body) {
+  Fault fault{.action = TextOf(body, "action"), .count = NumberOf(body, "count", 1)};
+  int kinds = 0;
+  if (body.contains("code")) {
+    fault.code = TextOf(body, "code");
+    ++kinds;
+  }
+  if (body.contains("delay")) {
+    fault.kind = Fault::Kind::kDelayed;
+    fault.delay = std::chrono::duration_cast<async::Duration>(
+        std::chrono::duration<double>(body["delay"].as<double>()));
+    ++kinds;
+  }
+  for (const auto& [name, kind] : kFlags) {
+    if (!body.contains(name) || !body[name].as<bool>()) continue;
+    fault.kind = kind;
+    ++kinds;
+  }
+  if (kinds != 1 || fault.action.empty() || fault.count == 0) return std::nullopt;
+  return fault;
+}
+
+}  // namespace
+
+http::Response OnInstances(Cloud& cloud, const http::Request& request, const std::string& id) {
+  EcsProduct& ecs = cloud.ecs();
+  if (request.method == "POST") return AddInstance(cloud, Json::parse(request.body));
+  const auto show = [&](const Instance& instance) {
+    return Show(instance, cloud.vpc().vswitches().at(instance.vswitch_id).facts);
+  };
+  if (id.empty()) {
+    Json list = Json::Array();
+    for (const auto& [instance_id, instance] : ecs.instances()) list.push_back(show(instance));
+    return ConsoleAnswer(200, list);
+  }
+  const auto found = ecs.instances().find(id);
+  if (found == ecs.instances().end()) return ConsoleError(404, "there is no " + id);
+  const http::Response answer = ConsoleAnswer(200, show(found->second));
+  if (request.method == "DELETE") ecs.DeleteInstance(id);
+  return answer;
+}
+
+http::Response OnEnis(Cloud& cloud, const http::Request& request, const std::string& id) {
+  EcsProduct& ecs = cloud.ecs();
+  if (id.empty()) {
+    Json list = Json::Array();
+    for (const auto& [eni_id, record] : ecs.enis()) list.push_back(Show(record.eni));
+    return ConsoleAnswer(200, list);
+  }
+  const Eni* eni = ecs.Find(id);
+  if (!eni) return ConsoleError(404, "there is no " + id);
+  if (request.method == "PATCH") return ChangeEni(ecs, id, Json::parse(request.body));
+  const http::Response answer = ConsoleAnswer(200, Show(*eni));
+  if (request.method == "DELETE") ecs.DeleteEni(id);
+  return answer;
+}
+
+http::Response OnVSwitches(Cloud& cloud, const http::Request& request) {
+  VSwitchRecords& vswitches = cloud.vpc().vswitches();
+  if (request.method == "POST") {
+    const Json body = Json::parse(request.body);
+    const auto id = cloud.vpc().CreateVSwitch({.id = TextOf(body, "vSwitchID"),
+                                               .vpc_id = TextOf(body, "vpcID"),
+                                               .zone_id = TextOf(body, "zoneID"),
+                                               .cidr = TextOf(body, "cidr"),
+                                               .ipv6_cidr = TextOf(body, "ipv6CIDR")});
+    if (!id) return ConsoleError(409, "cidr or ipv6CIDR is none, or vSwitchID is taken");
+    return ConsoleAnswer(200, Show(vswitches.at(*id)));
+  }
+  Json list = Json::Array();
+  for (const auto& [id, vswitch] : vswitches) list.push_back(Show(vswitch));
+  return ConsoleAnswer(200, list);
+}
+
+http::Response OnFaults(Cloud& cloud, const http::Request& request) {
+  if (request.method == "PUT") {
+    const Json body = Json::parse(request.body);
+    if (!body.is_array()) return ConsoleError(400, "the body is not a list");
+    std::list<Fault> faults;
+    for (const Json& item : body.array_range()) {
+      auto fault = ReadFault(item);
+      if (!fault) {
+        return ConsoleError(400,
+                            "a fault has an action, a count above 0, and one of code, lost-answer, "
+                            "delay (seconds), falls-back, sticks");
+      }
+      faults.push_back(std::move(*fault));
+    }
+    cloud.faults().Set(std::move(faults));
+  }
+  Json list = Json::Array();
+  for (const Fault& fault : cloud.faults().all()) list.push_back(Show(fault));
+  return ConsoleAnswer(200, list);
+}
+
+}  // namespace berth::cloud::simulator
