@@ -1,0 +1,281 @@
+#include "reconcile/eni/task_queue.h"
+
+#include <gmock/gmock.h>
+
+#include "log/format.h"
+
+namespace berth::eni {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class TaskQueueTest : public testing::Test {
+ protected:
+  static cloud::Eni Eni(const std::string& id, const std::string& status,
+                        const std::string& instance = "") {
+    cloud::Eni eni;
+    eni.id = id;
+    eni.status = status;
+    eni.instance_id = instance;
+    return eni;
+  }
+  TaskId Submit(const std::string& eni, Operation operation = Operation::kAttach,
+                const std::string& node = "n1") {
+    return {eni, queue_.Submit({.eni = eni,
+                                .operation = operation,
+                                .node = node,
+                                .instance = "i-" + node,
+                                .born = born_},
+                               now_)};
+  }
+  // The next look, which must be at one ENI; whether the request is sent.
+  bool LookAt(const TaskId& id, const std::string& status, const std::string& instance = "") {
+    const cloud::Eni eni = Eni(id.eni, status, instance);
+    return Look(id, status.empty() ? nullptr : &eni);
+  }
+  bool Look(const TaskId& id, const cloud::Eni* eni) {
+    const auto due = queue_.next_look();
+    EXPECT_TRUE(due);
+    now_ = std::max(now_, due.value_or(now_));
+    looks_ = queue_.TakeLooks(now_);
+    EXPECT_THAT(looks_, SizeIs(1));
+    EXPECT_THAT(looks_.front().tasks, ElementsAre(id));
+    return queue_.Seen(id, eni, now_);
+  }
+  void Accept(const TaskId& id) { queue_.Answered(id, {}, now_); }
+  void Refuse(const TaskId& id, ErrorClass error_class, std::chrono::milliseconds after = 0ms) {
+    queue_.Answered(
+        id,
+        std::unexpected(Error{
+            .error_class = error_class, .message = "the cloud says no", .retry_after = after}),
+        now_);
+  }
+  State StateOf(const TaskId& id) const { return queue_.Find(id.eni)->state; }
+
+  async::TimePoint now_{1000s};
+  async::TimePoint born_{};  // long ago
+  std::vector<std::string> ended_;
+  std::vector<TaskQueue::Look> looks_;
+  TaskQueue queue_{{.random = [] { return 0.0; },
+                    .on_ended = [this](const std::string& node) { ended_.push_back(node); }}};
+};
+
+TEST_F(TaskQueueTest, AnEniIsLookedAtBeforeItsAttachIsSent) {
+  const TaskId id = Submit("eni-1");
+  EXPECT_EQ(queue_.next_look(), now_);
+  EXPECT_TRUE(LookAt(id, "Available"));
+  Accept(id);
+  EXPECT_EQ(StateOf(id), State::kRunning);
+  EXPECT_EQ(queue_.next_look(), now_ + 3s);
+  EXPECT_FALSE(LookAt(id, "Attaching"));
+  EXPECT_FALSE(LookAt(id, "InUse", "i-n1"));
+  EXPECT_EQ(StateOf(id), State::kCompleted);
+  EXPECT_EQ(queue_.Find("eni-1")->result->instance_id, "i-n1");
+  EXPECT_THAT(ended_, ElementsAre("n1"));
+  queue_.Remove(id);
+  EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(TaskQueueTest, FlawAnEniThatIsInUseHereIsNotAttachedAgain) {
+  const TaskId id = Submit("eni-1");
+  EXPECT_FALSE(LookAt(id, "InUse", "i-n1"));
+  EXPECT_EQ(StateOf(id), State::kCompleted);
+  EXPECT_EQ(queue_.Find("eni-1")->attempt, 0);
+}
+
+TEST_F(TaskQueueTest, AnEniThatIsInUseElsewhereIsLeftAlone) {
+  for (const auto operation : {Operation::kAttach, Operation::kDetach, Operation::kDelete}) {
+    const TaskId id = Submit("eni-1", operation);
+    EXPECT_FALSE(LookAt(id, "InUse", "i-other"));
+    EXPECT_EQ(StateOf(id), State::kFailed);
+    EXPECT_THAT(queue_.Find("eni-1")->error, HasSubstr("i-other"));
+  }
+}
+
+TEST_F(TaskQueueTest, FlawACancelledTaskHasNoStateAndSendsNothing) {
+  const TaskId id = Submit("eni-1");
+  queue_.TakeLooks(now_);
+  queue_.Cancel("eni-1");
+  const cloud::Eni eni = Eni("eni-1", "Available");
+  EXPECT_FALSE(queue_.Seen(id, &eni, now_));
+  EXPECT_FALSE(queue_.IsWanted(id));
+  EXPECT_EQ(queue_.Find("eni-1"), nullptr);
+  EXPECT_THAT(ended_, IsEmpty());
+}
+
+TEST_F(TaskQueueTest, FlawTheAnswerOfAnEarlierTaskIsNotTakenForTheLaterOnes) {
+  const TaskId first = Submit("eni-1");
+  EXPECT_TRUE(LookAt(first, "Available"));
+  queue_.CancelNode("n1");
+  const TaskId second = Submit("eni-1");
+  EXPECT_NE(first.generation, second.generation);
+  Accept(first);
+  EXPECT_EQ(StateOf(second), State::kPending);
+  EXPECT_EQ(queue_.Find("eni-1")->attempt, 0);
+}
+
+TEST_F(TaskQueueTest, ATaskThatHasNotEndedIsNotReplaced) {
+  const TaskId first = Submit("eni-1");
+  EXPECT_EQ(Submit("eni-1", Operation::kDelete), first);
+  LookAt(first, "InUse", "i-n1");
+  EXPECT_NE(Submit("eni-1", Operation::kDetach), first);
+}
+
+TEST_F(TaskQueueTest, FlawAThrottledAttachHasItsTurnAgain) {
+  const TaskId id = Submit("eni-1");
+  EXPECT_TRUE(LookAt(id, "Available"));
+  Refuse(id, ErrorClass::kThrottled, 20s);
+  EXPECT_EQ(StateOf(id), State::kPending);
+  EXPECT_EQ(queue_.next_look(), now_ + 20s);
+  EXPECT_TRUE(LookAt(id, "Available"));
+}
+
+TEST_F(TaskQueueTest, FlawPollingGoesOnUntilTheDeadlineAndALookComesBeforeTimeout) {
+  const TaskId id = Submit("eni-1");
+  EXPECT_TRUE(LookAt(id, "Available"));
+  Accept(id);
+  const auto accepted = now_;
+  while (StateOf(id) == State::kRunning) LookAt(id, "Attaching");
+  EXPECT_EQ(StateOf(id), State::kTimeout);
+  EXPECT_EQ(now_, accepted + 2min);
+  const TaskId again = Submit("eni-2");
+  EXPECT_TRUE(LookAt(again, "Available"));
+  Accept(again);
+  const auto second = now_;
+  while (now_ < second + 2min && queue_.next_look() != second + 2min) LookAt(again, "Attaching");
+  EXPECT_FALSE(LookAt(again, "InUse", "i-n1"));
+  EXPECT_EQ(StateOf(again), State::kCompleted);
+}
+
+TEST_F(TaskQueueTest, FlawAnEniThatTheCloudGaveUpIsAttachedThriceAndThenFails) {
+  const TaskId id = Submit("eni-1");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(LookAt(id, "Available")) << i;
+    Accept(id);
+    EXPECT_FALSE(LookAt(id, "Attaching"));
+  }
+  EXPECT_FALSE(LookAt(id, "Available"));
+  EXPECT_EQ(StateOf(id), State::kFailed);
+  EXPECT_THAT(queue_.Find("eni-1")->error, HasSubstr("3 attaches"));
+}
+
+TEST_F(TaskQueueTest, AnEniThatIsStillAvailableRightAfterItsAttachIsPolled) {
+  const TaskId id = Submit("eni-1");
+  EXPECT_TRUE(LookAt(id, "Available"));
+  Accept(id);
+  EXPECT_FALSE(LookAt(id, "Available"));  // after 3 s
+  now_ += 10s;
+  EXPECT_TRUE(LookAt(id, "Available"));
+}
+
+TEST_F(TaskQueueTest, FlawAnEniThatIsNotListedIsAskedForAloneBeforeItsTaskEnds) {
+  born_ = now_ - 30s;
+  const TaskId young = Submit("eni-1");
+  EXPECT_FALSE(LookAt(young, ""));
+  EXPECT_EQ(StateOf(young), State::kPending);
+  now_ += 30s;
+  EXPECT_FALSE(LookAt(young, ""));
+  EXPECT_EQ(StateOf(young), State::kPending);
+  EXPECT_FALSE(LookAt(young, ""));
+  EXPECT_TRUE(looks_.front().alone);
+  EXPECT_EQ(StateOf(young), State::kFailed);
+  const TaskId gone = Submit("eni-2", Operation::kDelete);
+  EXPECT_FALSE(LookAt(gone, ""));
+  EXPECT_FALSE(LookAt(gone, ""));
+  EXPECT_EQ(StateOf(gone), State::kCompleted);
+}
+
+TEST_F(TaskQueueTest, ATerminalCodeFailsAnAttachAndAsksForADetachAgainLater) {
+  const TaskId attach = Submit("eni-1");
+  EXPECT_TRUE(LookAt(attach, "Available"));
+  Refuse(attach, ErrorClass::kTerminal);
+  EXPECT_EQ(StateOf(attach), State::kFailed);
+  EXPECT_EQ(queue_.Find("eni-1")->error, "the cloud says no");
+  const TaskId detach = Submit("eni-2", Operation::kDetach);
+  EXPECT_TRUE(LookAt(detach, "InUse", "i-n1"));
+  Refuse(detach, ErrorClass::kTerminal);
+  EXPECT_FALSE(queue_.Find("eni-2")->ended());
+  EXPECT_EQ(queue_.next_look(), now_ + 2min);
+}
+
+TEST_F(TaskQueueTest, ADeletionThatIsStuckIsAskedForEveryTwoMinutes) {
+  const TaskId id = Submit("eni-1", Operation::kDelete);
+  EXPECT_TRUE(LookAt(id, "Available"));
+  Accept(id);
+  const auto asked = now_;
+  bool again = false;
+  while (!again) again = LookAt(id, "Deleting");
+  EXPECT_GE(now_, asked + 2min);
+  Accept(id);
+  EXPECT_FALSE(LookAt(id, ""));
+  EXPECT_FALSE(LookAt(id, ""));
+  EXPECT_EQ(StateOf(id), State::kCompleted);
+}
+
+TEST_F(TaskQueueTest, FlawANodeHasFiveAttachesAtOnce) {
+  std::vector<TaskId> ids;
+  for (int i = 0; i < 7; ++i) ids.push_back(Submit(Format("eni-{}", i)));
+  queue_.TakeLooks(now_);
+  int sent = 0;
+  for (const TaskId& id : ids) {
+    const cloud::Eni eni = Eni(id.eni, "Available");
+    if (queue_.Seen(id, &eni, now_)) ++sent, Accept(id);
+  }
+  EXPECT_EQ(sent, 5);
+  EXPECT_EQ(queue_.TakeLooks(now_).size(), 0u);
+  const cloud::Eni used = Eni("eni-0", "InUse", "i-n1");
+  now_ += 3s;
+  queue_.TakeLooks(now_);
+  queue_.Seen(ids[0], &used, now_);
+  const auto looks = queue_.TakeLooks(now_);
+  ASSERT_THAT(looks, SizeIs(1));
+  EXPECT_THAT(looks.front().tasks, ElementsAre(ids[5]));
+  const cloud::Eni next = Eni("eni-5", "Available");
+  EXPECT_TRUE(queue_.Seen(ids[5], &next, now_));
+}
+
+TEST_F(TaskQueueTest, FlawManyEnisAreLookedAtInOneCall) {
+  for (int i = 0; i < 250; ++i) Submit(Format("eni-{}", i), Operation::kAttach, Format("n{}", i));
+  const auto looks = queue_.TakeLooks(now_);
+  ASSERT_THAT(looks, SizeIs(3));
+  EXPECT_THAT(looks[0].tasks, SizeIs(100));
+  EXPECT_THAT(looks[2].tasks, SizeIs(50));
+  EXPECT_THAT(queue_.TakeLooks(now_), IsEmpty());
+}
+
+TEST_F(TaskQueueTest, ALookThatFailedIsRepeated) {
+  const TaskId id = Submit("eni-1");
+  queue_.TakeLooks(now_);
+  queue_.NotSeen(id, {.error_class = ErrorClass::kThrottled, .message = "slow", .retry_after = 30s},
+                 now_);
+  EXPECT_EQ(queue_.next_look(), now_ + 30s);
+  EXPECT_EQ(queue_.Find("eni-1")->error, "slow");
+}
+
+TEST(Decisions, EveryCellIsInTheTable) {
+  const std::string table = DecisionTable();
+  EXPECT_THAT(table, HasSubstr("| Attach | InUse here | Completed | Completed | Completed | "
+                               "Completed |"));
+  EXPECT_EQ(std::ranges::count(table, '\n'), 2 + 3 * kSights);
+}
+
+TEST(Decisions, AnAttachIsAskedForOnlyWhereTheCloudShowsAvailable) {
+  for (int i = 0; i < kSights; ++i) {
+    for (const bool asked : {false, true}) {
+      for (const bool over : {false, true}) {
+        const auto sight = static_cast<Sight>(i);
+        if (Decide(Operation::kAttach, sight, asked, over) == Step::kAsk) {
+          EXPECT_EQ(sight, Sight::kAvailable);
+        }
+        EXPECT_NE(Decide(Operation::kDelete, Sight::kInUseHere, asked, over), Step::kAsk);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth::eni
