@@ -4,7 +4,7 @@
     bench/report.py           writes the document
     bench/report.py --check   fails when the document is not what the JSON and the template give
 
-The text is bench/performance.md.in, where {{parts: NAME, ...}} stands for bench/NAME/performance.md.in of each benchmark. {{NAME.METRIC}} is
+The text is bench/performance.md.in, where {{parts: NAME, ...}} stands for bench/NAME/performance.md.in of each benchmark; the dots are all that are not named. {{NAME.METRIC}} is
 Berth's figure, {{NAME.METRIC.peer}} the peer's and {{NAME.METRIC.ratio}} the one over the other; :% makes per cent of it and :us microseconds of
 nanoseconds. {{facts}} says where and when they were measured.
 """
@@ -100,9 +100,11 @@ def facts(reports):
 def with_parts(template):
     """The template with the part of each benchmark in its place."""
     place = re.search(r"\{\{parts: (.*?)\}\}", template)
-    names = place[1].split(", ")
-    if sorted(names) != sorted(benchmarks()):
-        raise ReportError(f"the template has parts of {names}, and the benchmarks are {list(benchmarks())}")
+    first = place[1].removesuffix(", ...").split(", ")
+    rest = [name for name in benchmarks() if name not in first]
+    if not set(first) <= set(benchmarks()) or (rest and not place[1].endswith(", ...")):
+        raise ReportError(f"the template has parts of {first}, and the benchmarks are {list(benchmarks())}")
+    names = first + rest
     parts = [(ROOT / "bench" / name / "performance.md.in").read_text().rstrip("\n") for name in names]
     return template.replace(place[0], "\n\n".join(parts))
 

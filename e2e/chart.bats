@@ -27,9 +27,7 @@ load helpers
 @test "every command of the chart's notes can be typed" {
   helm get notes berth -n berth-system >"$BATS_TEST_TMPDIR/notes"
   run type_printed "$BATS_TEST_TMPDIR/notes"
-  kubectl delete -n default subnetclaim/shop --timeout=120s
-  eventually 120 kubectl delete -n default subnetpool/site --timeout=120s
-  if kubectl get crd eips.eip.alibabacloud.com; then kubectl delete eip/web -n default --timeout=120s; fi
+  NS=default delete_all
   [ "$status" = 0 ]
-  expect 'subnetclaim.plexaubnet.io/shop condition met'
+  expect 'condition met'
 }

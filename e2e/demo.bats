@@ -27,8 +27,9 @@ apply_pool() { pool "$@" | kubectl apply -f -; }
 @test "every command that it prints can be typed" {
   run type_printed "$DEMO/logs/berth.log"
   [ "$status" = 0 ]
-  expect 'subnetclaim.plexaubnet.io/shop condition met' 'eip.eip.alibabacloud.com/web condition met' '/apis/live.berth.dev/v1alpha1/workqueues'
-  kubectl delete subnetpoolclaims,subnetclaims,eips --all --timeout=120s
+  source_systems
+  expect "${printed_shows[@]}" '/apis/live.berth.dev/v1alpha1/workqueues'
+  delete_all
 }
 
 @test "the tour applies every example, shows commands and output, and leaves the cluster until it is ended" {
@@ -43,7 +44,8 @@ apply_pool() { pool "$@" | kubectl apply -f -; }
   [ "$output" = 10.0.0.0/24 ]
   output=$(cat "$log")
   for example in "$root"/docs/examples/*.yaml; do expect "$ kubectl apply -f docs/examples/${example##*/}"; done
-  expect 'subnetclaim.plexaubnet.io/shop condition met' 'host bits are set' 'eip.eip.alibabacloud.com/web condition met' 'was released' ReleaseEipAddress
+  source_systems
+  expect "${tour_shows[@]}"
   expect_not 'any key'
   run kubectl --kubeconfig "$config" get subnetpools
   [ "$status" -ne 0 ]

@@ -12,7 +12,7 @@ teardown_file() { drop_namespace; }
   kubectl patch events.events.k8s.io "$(jq -r .metadata.name <<<"$event")" -n "$NS" --type merge --patch-file "$root/kube/testdata/events/patch.json"
   run kubectl describe subnetpool office -n "$NS"
   [ "$status" = 0 ]
-  expect 'Normal  BlockReserved' '(x2 over ' 'berth.dev/ipam' '10.20.3.0/24 is reserved for node-1'
+  expect 'Normal  BlockReserved' '(x2 over ' "$(jq -r .reportingController <<<"$event")" '10.20.3.0/24 is reserved for node-1'
   run kubectl get events -n "$NS"
   expect 'BlockReserved   subnetpool/office'
 }

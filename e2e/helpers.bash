@@ -32,6 +32,18 @@ expect_json() {
   [ "$got" = "$2" ] || fail "expected $1 to be \"$2\", it is \"$got\" in:"$'\n'"$output"
 }
 
+# delete_all: every object of every system's kinds in the namespace.
+delete_all() { eventually 120 delete_kinds; }
+
+# An object that others need is not deleted before them.
+delete_kinds() {
+  local crd failed=0
+  for crd in $(sed -n 's/.*"group":"\([^"]*\)".*"resource":"\([^"]*\)","crd":true.*/\2.\1/p' "$root"/charts/berth/files/systems/*.yaml); do
+    if kubectl get crd "$crd" >/dev/null 2>&1; then kubectl delete "$crd" --all -n "$NS" --timeout=5s || failed=1; fi
+  done
+  return "$failed"
+}
+
 # A namespace for the file, NS; its deletion is not waited for.
 make_namespace() {
   export NS=e2e-$1-$RANDOM

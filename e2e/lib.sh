@@ -1,10 +1,11 @@
 # Shared by the scripts and the tests of this folder: source it, do not run it.
 # Processes are kept as files, DIR/run/NAME.pid while NAME runs and DIR/run/NAME.exit after it, so that another shell can end what this one began.
 
-# source_systems: e2e/systems/NAME.sh adds what a system needs on loopback to chart_values (NAME=VALUE) and serve_options.
+# source_systems: e2e/systems/NAME.sh adds what a system needs on loopback to chart_values (NAME=VALUE) and serve_options, and what the demo's printed
+# commands and its tour show of it to printed_shows and tour_shows.
 source_systems() {
   local file
-  chart_values=() serve_options=()
+  chart_values=() serve_options=() printed_shows=() tour_shows=()
   for file in "$root"/e2e/systems/*.sh; do source "$file"; done
 }
 

@@ -129,7 +129,11 @@ same_answer() {
   expect '"type":"ADDED"'
 }
 
+# The queues of systems are there while the replica leads.
+several_queues() { [ "$(kubectl get workqueues -o name | wc -l)" -gt 1 ]; }
+
 @test "a page tells how many are left" {
+  eventually 120 several_queues
   through '/apis/live.berth.dev/v1alpha1/workqueues?limit=1'
   expect_json '.metadata.remainingItemCount > 0' true
 }

@@ -18,7 +18,7 @@ namespace {
 std::atomic<Level> current_level{Level::kInfo};
 std::atomic<LineFormat> current_format{LineFormat::kJson};
 
-constexpr std::string_view kLevelNames[] = {"debug", "info", "warn", "error"};
+constexpr std::string_view kLevelNames[] = {"debug", "info", "warn", "error", "off"};
 constexpr std::string_view kLevelLabels[] = {"DEBUG", "INFO ", "WARN ", "ERROR"};
 
 void AppendCut(std::string& out, std::string_view text) {
@@ -96,7 +96,7 @@ void WriteAll(std::string_view line) {
 Value::Value(double value) : text_(Format("{}", value)), quoted_(!std::isfinite(value)) {}
 
 bool SetLevel(std::string_view name) {
-  for (int i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < std::size(kLevelNames); ++i) {
     if (kLevelNames[i] != name) continue;
     current_level = static_cast<Level>(i);
     return true;

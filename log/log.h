@@ -14,7 +14,7 @@
 // Thread-safe; a line costs one formatted write. JSON from level info up until told otherwise.
 namespace berth::log {
 
-enum class Level { kDebug, kInfo, kWarn, kError };
+enum class Level { kDebug, kInfo, kWarn, kError, kOff };
 enum class LineFormat { kJson, kText };
 
 inline constexpr std::size_t kMaxValue = 2048;
@@ -44,7 +44,7 @@ class Value {
 using Fields = std::initializer_list<std::pair<std::string_view, Value>>;
 
 // Both return false for a word they don't know and change nothing then.
-bool SetLevel(std::string_view name);   // debug, info, warn, error
+bool SetLevel(std::string_view name);   // debug, info, warn, error, off
 bool SetFormat(std::string_view name);  // json, text
 
 bool Enabled(Level level);

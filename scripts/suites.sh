@@ -59,7 +59,7 @@ ended() {
 # suites_of_modules: those that need no cluster.
 suites_of_modules() {
   local module
-  for module in server kube handlers http reconcile async certs cloud simulate log json; do
+  for module in server kube handlers http reconcile systems async certs cloud simulate log json; do
     suite "$module" "$root/build/release/$module/${module}_test" --gtest_brief=0
   done
   suite simulate-toy "$root/build/release/simulate/simulate" toy --seeds 2000

@@ -40,7 +40,7 @@ Options ServeOptionsOf(const DemoOptions& demo) {
   options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
   options.shutdown_delay = std::chrono::seconds(0);
   options.grace_period = std::chrono::seconds(5);
-  if (!demo.no_cloud) options.aliyun.region = kRegion;
+  if (!demo.no_cloud) options.systems.aliyun.region = kRegion;
   options.log_format = demo.log_format;
   options.log_level = demo.log_level;
   return options;
@@ -156,7 +156,7 @@ std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
       executor, std::move(cloud),
       std::make_unique<cloud::aliyun::FixedCredentials>(
           cloud::aliyun::Credential{.key_id = kKeyId, .secret = secret, .security_token = ""}),
-      observer, serve_.aliyun);
+      observer, serve_.systems.aliyun);
 }
 
 Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {
@@ -176,7 +176,7 @@ Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks)
 
 // scripts/demo --check types every line that begins with two spaces. A command that Berth has to
 // refuse says "# refused".
-void Demo::Announce(const Systems& systems) const {
+void Demo::Announce(const systems::Systems& systems) const {
   std::string commands;
   for (const auto& system : systems) {
     if (system->enabled()) commands.append("\n").append(system->demo_commands());

@@ -12,7 +12,7 @@
 #include "server/held_port.h"
 #include "server/http_server.h"
 #include "server/options.h"
-#include "server/systems.h"
+#include "systems/systems.h"
 
 namespace berth::server {
 
@@ -37,7 +37,7 @@ class Demo {
   // The listener in front of the API server. Once; both arguments outlive Stop().
   Listener Attach(apis::ApiServer& api, const admission::Webhooks& webhooks);
   // Says on standard output how to talk to it and to the systems that are switched on.
-  void Announce(const Systems& systems) const;
+  void Announce(const systems::Systems& systems) const;
 
   // As of Front; after Attach.
   void Forget(const trantor::TcpConnection* connection) { front_->Forget(connection); }

@@ -1,11 +1,11 @@
 #include <iostream>
 #include <utility>
 
-#include "server/manifest.h"
 #include "server/options.h"
 #include "server/preflight.h"
 #include "server/serve.h"
 #include "server/simulate_cloud.h"
+#include "systems/manifest.h"
 
 int main(int argc, char** argv) {
   using berth::server::CommandLine;
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
     case CommandLine::Command::kSimulateCloud:
       return berth::server::SimulateCloud(line->simulate_cloud);
     case CommandLine::Command::kManifest:
-      return berth::server::PrintManifests(line->manifest);
+      return berth::systems::PrintManifests(line->manifest.into);
     case CommandLine::Command::kPreflight:
       return berth::server::RunPreflight(line->preflight);
   }

@@ -174,7 +174,7 @@ void AddLimits(CLI::App& app, Options& options) {
               "After SIGTERM: time in all until requests under way are given up");
 }
 
-void AddAliyun(CLI::App& app, AliyunOptions& options) {
+void AddAliyun(CLI::App& app, systems::AliyunOptions& options) {
   app.option_defaults()->group("Alibaba Cloud");
   app.add_option("--aliyun-region", options.region,
                  "Region of the EIPs, as in cn-hangzhou; without it EIPs are not looked after");
@@ -236,7 +236,7 @@ void AddServe(CLI::App& app, Options& options) {
   AddListeners(app, options);
   AddTls(app, options);
   AddLimits(app, options);
-  AddAliyun(app, options.aliyun);
+  AddAliyun(app, options.systems.aliyun);
   NameVariables(app);
 }
 
@@ -250,8 +250,8 @@ std::filesystem::path OwnStateDir(const std::string& name) {
 void AddDemo(CLI::App& app, DemoOptions& options) {
   options.state_dir = OwnStateDir("berth-demo");
   AddPort(app, "--port", options.port, "HTTPS: the API server in memory (0: any free port)");
-  app.add_flag("--no-eips", options.no_cloud,
-               "Leave EIPs to another server, which has a cloud for them");
+  app.add_flag("--no-cloud", options.no_cloud,
+               "Have no simulated cloud, and leave what needs one to another server");
   AddProcess(app, options);
   NameVariables(app);
 }
@@ -268,9 +268,12 @@ void AddSimulateCloud(CLI::App& app, SimulateCloudOptions& options) {
                      "AllocateEipAddress=120");
   AddMilliseconds(app, "--latency", options.latency, "Of a call");
   AddMilliseconds(app, "--until-visible", options.until_visible,
-                  "Until a new address is in the lists");
+                  "Until a new address or network interface is in the lists");
   AddMilliseconds(app, "--background", options.background,
-                  "What it does in the background takes: release, association, packages");
+                  "What it does in the background takes: release, association, packages, the end "
+                  "of a network interface");
+  AddMilliseconds(app, "--attaching", options.attaching,
+                  "The attachment of a network interface takes");
   app.add_option("--lost-answers", options.lost_answers,
                  "Part of the calls that are carried out and never answered")
       ->check(CLI::Range(0.0, 1.0));

@@ -8,21 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace berth::server {
+#include "systems/options.h"
 
-// The account with Alibaba Cloud that EIPs are kept in.
-struct AliyunOptions {
-  std::string region;  // empty: there is none, and no EIPs
-  std::filesystem::path credentials_dir;
-  bool vpc_network = false;
-  std::string vpc_endpoint;  // empty: the region's
-  std::string sts_endpoint;
-  std::filesystem::path ca_file;
-  std::string signature = "acs3";
-  int calls_per_minute = 600;
-  std::map<std::string, int> limits;  // by action
-  std::chrono::seconds eip_resync{300};
-};
+namespace berth::server {
 
 // Options of `berth serve`, by flag, by environment (BERTH_…) or in a file (--config).
 struct Options {
@@ -52,7 +40,7 @@ struct Options {
   std::chrono::seconds shutdown_delay{2};
   std::chrono::seconds grace_period{20};
 
-  AliyunOptions aliyun;
+  systems::Options systems;
 
   std::string log_format = "json";
   std::string log_level = "info";
@@ -78,6 +66,7 @@ struct SimulateCloudOptions {
   std::chrono::milliseconds latency{20};
   std::chrono::milliseconds until_visible{500};
   std::chrono::milliseconds background{1000};
+  std::chrono::milliseconds attaching{4000};
   double lost_answers = 0;
   double refused = 0;
   std::string log_format = "text";

@@ -89,7 +89,7 @@ TEST(Options, TheCloudsLimitsAreByAction) {
                            "AllocateEipAddress=60,TagResources=30", "--aliyun-limit",
                            "ReleaseEipAddress=7", "--eip-resync", "2m"});
   ASSERT_TRUE(line);
-  const AliyunOptions& aliyun = line->options.aliyun;
+  const systems::AliyunOptions& aliyun = line->options.systems.aliyun;
   EXPECT_EQ(aliyun.region, "cn-hangzhou");
   EXPECT_EQ(aliyun.limits,
             (std::map<std::string, int>{

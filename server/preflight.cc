@@ -11,26 +11,10 @@
 #include "kube/yaml.h"
 #include "log/format.h"
 #include "log/log.h"
+#include "systems/systems.h"
 
 namespace berth::server {
 namespace {
-
-// Passes reads on. A preflight that tries to write is a bug, and ends the process.
-class ReadOnlyTransport : public kube::Transport {
- public:
-  explicit ReadOnlyTransport(kube::Transport& transport) : transport_(transport) {}
-
-  async::Handle Send(kube::Request request, Done done) override {
-    if (request.method != kube::Method::kGet) std::abort();
-    return transport_.Send(std::move(request), std::move(done));
-  }
-  async::Handle Watch(kube::Request request, Stream stream) override {
-    return transport_.Watch(std::move(request), std::move(stream));
-  }
-
- private:
-  kube::Transport& transport_;
-};
 
 // As kubectl finds it; empty for the pod's service account.
 std::filesystem::path KubeconfigOf(const PreflightOptions& options) {
@@ -53,11 +37,12 @@ kube::Result<Json> ReadValues(const std::filesystem::path& file) {
   return values;
 }
 
-async::Task<void> Keep(async::Task<PreflightReport> asked, PreflightReport* report) {
+async::Task<void> Keep(async::Task<systems::PreflightReport> asked,
+                       systems::PreflightReport* report) {
   *report = co_await std::move(asked);
 }
 
-kube::Result<PreflightReport> LookAtCluster(const PreflightOptions& options) {
+kube::Result<systems::PreflightReport> LookAtCluster(const PreflightOptions& options) {
   const auto values = ReadValues(options.values);
   if (!values) return std::unexpected(values.error());
   const auto kubeconfig = KubeconfigOf(options);
@@ -67,15 +52,15 @@ kube::Result<PreflightReport> LookAtCluster(const PreflightOptions& options) {
   if (!config) return std::unexpected(config.error());
   kube::Client client(std::move(*config), {.qps = 0});
   async::EventLoop loop("preflight");
-  const Systems systems = MakeSystems(loop, {});
+  const systems::Systems all = systems::MakeSystems(loop, {});
   std::unique_ptr<kube::ClientTransport> transport;
   async::Running running;
-  PreflightReport report;
+  systems::PreflightReport report;
   std::promise<void> done;
   loop.Run([&] {
     transport = std::make_unique<kube::ClientTransport>(client, loop);
     running = async::Start(
-        Keep(AskSystems(&systems, &loop, transport.get(), *values, options.ns), &report),
+        Keep(systems::Preflight(&all, &loop, transport.get(), *values, options.ns), &report),
         [&done] { done.set_value(); });
   });
   done.get_future().wait();
@@ -88,22 +73,6 @@ kube::Result<PreflightReport> LookAtCluster(const PreflightOptions& options) {
 }
 
 }  // namespace
-
-async::Task<PreflightReport> AskSystems(const Systems* systems, async::Executor* executor,
-                                        kube::Transport* transport, Json values, std::string ns) {
-  ReadOnlyTransport reads(*transport);
-  const Survey survey{*executor, kube::Api(reads), std::move(values), std::move(ns)};
-  PreflightReport report;
-  for (const auto& system : *systems) {
-    auto found = co_await system->Preflight(&survey);
-    if (found) {
-      report.findings.append_range(std::move(*found));
-    } else {
-      report.errors.push_back(Format("{}: {}", system->name(), found.error().message));
-    }
-  }
-  co_return report;
-}
 
 int RunPreflight(const PreflightOptions& options) {
   log::SetFormat("text");

@@ -27,9 +27,9 @@
 #include "server/http_server.h"
 #include "server/peer_name.h"
 #include "server/process.h"
-#include "server/systems.h"
 #include "server/tls_settings.h"
 #include "server/tls_staging.h"
+#include "systems/systems.h"
 
 namespace berth::server {
 namespace {
@@ -48,7 +48,7 @@ struct Control {
   std::unique_ptr<kube::ClientTransport> transport;
   std::unique_ptr<FrontProxy> front_proxy;
   std::unique_ptr<runtime::Leadership> leadership;
-  std::vector<System*> systems;  // that have been started
+  std::vector<systems::System*> systems;  // that have been started
   async::Running stopping;
   async::Handle publish;
 
@@ -94,7 +94,7 @@ class Server {
       &health_.Require("not-shutting-down", "the server is shutting down");
   TlsStaging tls_{options_, *front_proxy_};
   async::EventLoop control_thread_{"control"};
-  Systems systems_ = MakeSystems(control_thread_, options_);
+  systems::Systems systems_ = systems::MakeSystems(control_thread_, options_.systems);
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<apis::Authenticator> authenticator_;
   std::unique_ptr<apis::Authorizer> authorizer_;
@@ -133,7 +133,7 @@ kube::Result<void> Server::Connect() {
 }
 
 kube::Result<void> Server::OpenAccount() {
-  if (options_.aliyun.region.empty()) return {};
+  if (options_.systems.aliyun.region.empty()) return {};
   if (!client_) return kube::Terminal("--aliyun-region needs an API server");
   kube::Result<void> opened;
   control_thread_.Run([&] {
@@ -141,8 +141,8 @@ kube::Result<void> Server::OpenAccount() {
       account_ = demo_->OpenAccount(control_thread_, &call_history_);
       return;
     }
-    auto account =
-        AliyunAccount::Open(control_thread_, client_->http(), &call_history_, options_.aliyun);
+    auto account = AliyunAccount::Open(control_thread_, client_->http(), &call_history_,
+                                       options_.systems.aliyun);
     if (account) {
       account_ = std::move(*account);
     } else {
@@ -285,12 +285,13 @@ void Server::StartSystems() {
           .name = "berth",
           .identity = Format("{}_{:016x}", pod ? pod : "berth", control_thread_.Random())},
       &registry_);
-  const Host host{.executor = control_thread_,
-                  .transport = *control_->transport,
-                  .leadership = *control_->leadership,
-                  .registry = registry_,
-                  .derive_key = [this](const auto& purpose) { return tls_.DeriveKey(purpose); },
-                  .aliyun = account_ ? &account_->vpcs() : nullptr};
+  const systems::Host host{
+      .executor = control_thread_,
+      .transport = *control_->transport,
+      .leadership = *control_->leadership,
+      .registry = registry_,
+      .derive_key = [this](const auto& purpose) { return tls_.DeriveKey(purpose); },
+      .aliyun = account_ ? &account_->vpcs() : nullptr};
   for (const auto& system : systems_) {
     if (!system->enabled()) continue;
     system->Start(host);
@@ -308,7 +309,7 @@ void Server::TakeFrontProxy(const apis::RequestHeaderConfig& published) {
 // Publishes the control thread's state for the aggregated API.
 void Server::Publish() {
   std::vector<const runtime::Controller*> controllers = {&control_->housekeeping.controller()};
-  for (System* system : control_->systems) {
+  for (systems::System* system : control_->systems) {
     system->Publish();
     controllers.append_range(system->controllers());
   }
@@ -392,7 +393,7 @@ void Server::StopSystems() {
   control_thread_.Run([this] {
     control_->publish = {};
     control_->stopping = {};
-    for (System* system : control_->systems) system->Stop();
+    for (systems::System* system : control_->systems) system->Stop();
     control_->systems.clear();
     control_->leadership.reset();
   });

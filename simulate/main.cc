@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "error: there is no simulation \"%s\"\n%s", name.c_str(), Help().c_str());
     return 2;
   }
-  berth::log::SetLevel("error");
+  berth::log::SetLevel(*one ? "error" : "off");  // refusals are part of every run
   if (*one) {
     options = {.first = seed, .seeds = 1, .jobs = 1, .trace = [](const std::string& line) {
                  std::printf("%s\n", line.c_str());

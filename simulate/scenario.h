@@ -47,6 +47,8 @@ class Scenario {
   virtual bool writes_are_bounded() const { return true; }
   // Plurals of what quotas, policies and permissions may refuse to write.
   virtual std::vector<std::string> Refusable() const { return {}; }
+  // One of these has refused a replica's write.
+  virtual void Refused(World&, const kube::Request&) {}
   // After that: users delete everything. False when the scenario has no such end.
   virtual bool DeleteAll(World&) { return false; }
   // The first leftover then: in the API server, or in a replica's memory.

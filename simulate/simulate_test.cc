@@ -69,7 +69,9 @@ class Pods : public Scenario {
         R"({"metadata":{"name":"web"},"spec":{"selector":{"app":"web"},"ports":[{"port":80}]}})");
     for (const char* name : {"a", "b"}) {
       create("/api/v1/namespaces/default/pods",
-             Format(R"({{"metadata":{{"name":"{}","labels":{{"app":"web"}}}}}})", name));
+             Format(R"({{"metadata":{{"name":"{}","labels":{{"app":"web"}}}},)"
+                    R"("spec":{{"containers":[{{"name":"c","image":"i"}}]}}}})",
+                    name));
     }
     world.scheduler().After(60s, [&world] {
       world.Must({.method = kube::Method::kDelete, .path = "/api/v1/namespaces/default/pods/a"});

@@ -1,12 +1,12 @@
 #include "simulate/system_scenario.h"
 
+#include <algorithm>
+
 #include "log/format.h"
+#include "systems/registration.h"
+#include "systems/systems.h"
 
 namespace berth::simulate {
-
-SystemScenario::Berth::Berth(Process& process, kube::Transport& transport,
-                             const std::string& identity)
-    : leadership(process, transport, {.ns = "default", .name = "berth", .identity = identity}) {}
 
 class SystemScenario::Replica : public Program {
  public:
@@ -21,24 +21,61 @@ class SystemScenario::Replica : public Program {
   }
 
   async::Task<void> Stop() override { return berth_->leadership.Stop(); }
-  std::size_t Remembered() const { return berth_->Remembered(); }
+  std::size_t Remembered() const { return berth_->system->remembered(); }
   void Restart() {
     owner_.front_->Leave(process_);
     berth_.reset();
-    berth_ = owner_.Make(process_, transport_, Format("{}.{}", process_.name(), process_.life()));
-    owner_.front_->Join(process_, berth_->webhooks);
+    berth_ = std::make_unique<Berth>(owner_, process_, transport_);
+    owner_.front_->Join(process_, berth_->registered.webhooks);
     berth_->leadership.Start();
   }
 
  private:
+  struct Berth {
+    Berth(SystemScenario& owner, Process& process, kube::Transport& transport)
+        : account(owner.Open(process)),
+          leadership(
+              process, transport,
+              {.ns = "default",
+               .name = "berth",
+               .identity = Format("{}.{}.{}", process.name(), process.life(), ++owner.starts_)}),
+          system(owner.MakeSystem(process)) {
+      system->Start({.executor = process,
+                     .transport = transport,
+                     .leadership = leadership,
+                     .registry = registered.registry,
+                     .derive_key = [](const std::string& purpose) { return purpose; },
+                     .aliyun = account ? account->aliyun() : nullptr});
+    }
+    ~Berth() { system->Stop(); }
+    Berth(const Berth&) = delete;
+    Berth& operator=(const Berth&) = delete;
+
+    const std::unique_ptr<Account> account;
+    runtime::Leadership leadership;
+    const std::unique_ptr<systems::System> system;
+    systems::Registration registered{*system};
+  };
+
   SystemScenario& owner_;
   Process& process_;
   kube::Transport& transport_;
   std::unique_ptr<Berth> berth_;
 };
 
-SystemScenario::SystemScenario() = default;
+SystemScenario::SystemScenario(std::string system) : system_(std::move(system)) {}
 SystemScenario::~SystemScenario() = default;
+
+std::unique_ptr<systems::System> SystemScenario::MakeSystem(async::Executor& executor) const {
+  auto all = systems::MakeSystems(executor, {});
+  return std::move(*std::ranges::find(all, system_, &systems::System::name));
+}
+
+void SystemScenario::InstallWebhooks(World& world) {
+  front_ = std::make_unique<WebhookFront>(world);
+  const auto system = MakeSystem(front_->home());
+  front_->Install(systems::Registration(*system).webhooks);
+}
 
 std::unique_ptr<Program> SystemScenario::Boot(World&, Process& process,
                                               kube::Transport& transport) {

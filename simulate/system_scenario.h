@@ -1,25 +1,23 @@
 #pragma once
 
-#include <prometheus/registry.h>
-
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "handlers/admission/webhooks.h"
-#include "reconcile/runtime/leadership.h"
 #include "simulate/scenario.h"
 #include "simulate/users.h"
 #include "simulate/webhook_front.h"
+#include "systems/system.h"
 
 namespace berth::simulate {
 
 // The frame of a system's scenario: two replicas of which one leads, its webhooks and its users.
 class SystemScenario : public Scenario {
  public:
-  SystemScenario();
+  // `system` is a name of systems::MakeSystems.
+  explicit SystemScenario(std::string system);
   ~SystemScenario() override;
 
   int replicas() const override { return 2; }
@@ -29,46 +27,14 @@ class SystemScenario : public Scenario {
   const Coverage* coverage() const override { return users_ ? &users_->coverage() : nullptr; }
 
  protected:
-  // Berth with one system. Before the leadership starts, the system has registered its webhooks.
-  struct Berth {
-    Berth(Process& process, kube::Transport& transport, const std::string& identity);
-    virtual ~Berth() = default;
-    virtual std::size_t Remembered() const = 0;  // entries of the system's tables
-
-    runtime::Leadership leadership;
-    prometheus::Registry registry;
-    admission::Webhooks webhooks{registry};
+  // A replica's way to the cloud.
+  struct Account {
+    virtual ~Account() = default;
+    virtual cloud::Vpcs* aliyun() { return nullptr; }
   };
-  template <typename Engine, typename Desk>
-  struct EngineBerth : Berth {
-    using Register = void(admission::Webhooks&, Desk&);
-    template <typename... Arguments>
-    EngineBerth(Register* serve, Process& process, kube::Transport& transport,
-                const std::string& identity, Arguments&&... arguments)
-        : Berth(process, transport, identity),
-          system(process, transport, leadership, std::forward<Arguments>(arguments)...),
-          desk(process) {
-      serve(webhooks, desk);
-      desk.Open(&system);
-    }
-    std::size_t Remembered() const override { return system.Remembered(); }
-
-    Engine system;
-    Desk desk;
-  };
-
-  virtual std::unique_ptr<Berth> Make(Process& process, kube::Transport& transport,
-                                      const std::string& identity) = 0;
-  // The API server calls the webhooks from here on.
-  template <typename Desk>
-  void InstallWebhooks(World& world, void (*serve)(admission::Webhooks&, Desk&)) {
-    front_ = std::make_unique<WebhookFront>(world);
-    Desk desk(front_->home());
-    prometheus::Registry registry;
-    admission::Webhooks webhooks(registry);
-    serve(webhooks, desk);
-    front_->Install(webhooks);
-  }
+  virtual std::unique_ptr<Account> Open(Process& /*process*/) { return nullptr; }
+  // The API server calls the system's webhooks from here on.
+  void InstallWebhooks(World& world);
   void RestartAll();
   // A replica that remembers something, when there is nothing to remember.
   std::optional<std::string> CheckMemory() const;
@@ -78,6 +44,10 @@ class SystemScenario : public Scenario {
 
  private:
   class Replica;
+  std::unique_ptr<systems::System> MakeSystem(async::Executor& executor) const;
+
+  const std::string system_;
+  int starts_ = 0;                 // of Berth, in all replicas
   std::vector<Replica*> running_;  // in the order of their start
 };
 

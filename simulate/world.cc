@@ -151,6 +151,7 @@ void World::Handle(const kube::Request& request, const std::string& writer,
   const bool by_user = writer == "user";
   if (auto refusal = refusals_.Refuse(request, by_user, scheduler_.Now())) {
     Watched(writer, request, WriteWatch::Effect::kFailed);
+    if (!by_user) scenario_.Refused(*this, request);
     return done(std::move(*refusal));
   }
   const auto before = server_->version();

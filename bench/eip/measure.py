@@ -64,7 +64,7 @@ def _weigh(context, count):
     cloud_dir, state = context.work / "cloud", context.work / "cluster"
     cloud_command = [context.berth(), "simulate-cloud", "--port", 0, "--state-dir", cloud_dir, "--region", REGION, "--log-format", "json"]
     # The demo has a cloud of its own, for whoever tries it out.
-    demo_command = [context.berth(), "demo", "--port", 0, "--state-dir", state, "--no-eips"]
+    demo_command = [context.berth(), "demo", "--port", 0, "--state-dir", state, "--no-cloud"]
     with Program(cloud_command, context.server_cpu, context.work) as cloud, \
             Program(demo_command, context.server_cpu, context.work) as demo:
         port = cloud.log_line({"msg": "listening", "listener": "cloud"})["port"]

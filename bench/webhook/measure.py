@@ -123,7 +123,7 @@ def _berth(context, *options):
 def _claimed_berth(context):
     """Berth that leads and has a pool to reserve from. The API server is a demo, idle on wrk's core."""
     state = context.work / f"demo-{time.monotonic_ns()}"
-    command = [context.berth(), "demo", "--port", 0, "--state-dir", state, "--no-eips"]
+    command = [context.berth(), "demo", "--port", 0, "--state-dir", state, "--no-cloud"]
     with Program(command, context.load_cpu, context.work) as demo:
         cluster = Cluster(demo, state)
         cluster.call(cluster.connect(), "POST", f"{GROUP}/subnetpools", CLAIMED_POOL)

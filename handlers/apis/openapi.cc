@@ -9,8 +9,6 @@ constexpr const char* kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 constexpr const char* kListMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 constexpr const char* kPrefix = "dev.berth.live.v1alpha1.";
 
-Json Text(const char* description) { return Property("string", description); }
-
 Json Reference(const std::string& root, const std::string& name, const char* description) {
   Json schema = Json::Object();
   schema["description"] = description;
@@ -19,35 +17,22 @@ Json Reference(const std::string& root, const std::string& name, const char* des
 }
 
 Json MetaSchema() {
-  Json properties = Json::Object();
-  properties["name"] = Text("Name of the object, unique in its scope.");
-  properties["generateName"] = Text("Beginning of a name that is made up.");
-  properties["namespace"] = Text("Namespace of the object; empty for cluster-wide ones.");
-  properties["uid"] = Text("Identifies this object across time.");
-  properties["resourceVersion"] = Text("Version of the object; a watch starts after one.");
-  properties["creationTimestamp"] = Text("When the object was first seen.");
-  properties["creationTimestamp"]["format"] = "date-time";
-  properties["labels"] = Json::Object();
-  properties["labels"]["type"] = "object";
-  properties["labels"]["description"] = "Labels to select by.";
-  properties["labels"]["additionalProperties"] = Json::Object();
-  properties["labels"]["additionalProperties"]["type"] = "string";
-  Json schema = Json::Object();
-  schema["type"] = "object";
-  schema["description"] =
-      "The metadata of a live object, which has fewer members than a stored one.";
-  schema["properties"] = std::move(properties);
-  return schema;
+  return ObjectSchema(
+      "The metadata of a live object, which has fewer members than a stored one.",
+      {{"name", "string", "Name of the object, unique in its scope."},
+       {"generateName", "string", "Beginning of a name that is made up."},
+       {"namespace", "string", "Namespace of the object; empty for cluster-wide ones."},
+       {"uid", "string", "Identifies this object across time."},
+       {"resourceVersion", "string", "Version of the object; a watch starts after one."},
+       {"creationTimestamp", "string", "When the object was first seen.", "date-time"},
+       {"labels", "string{}", "Labels to select by."}});
 }
 
 Json ListMetaSchema() {
-  Json schema = Json::Object();
-  schema["type"] = "object";
-  schema["description"] = "The metadata of a list.";
-  schema["properties"] = Json::Object();
-  schema["properties"]["resourceVersion"] = Text("Version of the collection that was read.");
-  schema["properties"]["continue"] = Text("Where to go on, when the list was cut by a limit.");
-  return schema;
+  return ObjectSchema(
+      "The metadata of a list.",
+      {{"resourceVersion", "string", "Version of the collection that was read."},
+       {"continue", "string", "Where to go on, when the list was cut by a limit."}});
 }
 
 Json GroupVersionKind(const std::string& kind) {
@@ -58,18 +43,20 @@ Json GroupVersionKind(const std::string& kind) {
   return gvk;
 }
 
+Json TypedSchema(const std::string& kind, const std::string& description) {
+  Json schema = ObjectSchema(description,
+                             {{"apiVersion", "string", "The version of the schema of this object."},
+                              {"kind", "string", "The kind of this object."}});
+  schema["x-kubernetes-group-version-kind"] = Json::Array();
+  schema["x-kubernetes-group-version-kind"].push_back(GroupVersionKind(kind));
+  return schema;
+}
+
 Json KindSchema(const ResourceType& type, const std::string& root) {
-  Json schema = Json::Object();
-  schema["type"] = "object";
-  schema["description"] = type.description;
-  schema["properties"] = Json::Object();
-  schema["properties"]["apiVersion"] = Text("The version of the schema of this object.");
-  schema["properties"]["kind"] = Text("The kind of this object.");
+  Json schema = TypedSchema(type.kind, type.description);
   schema["properties"]["metadata"] = Reference(root, kMeta, "Standard metadata.");
   for (const auto& member : type.properties.object_range())
     schema["properties"][member.key()] = member.value();
-  schema["x-kubernetes-group-version-kind"] = Json::Array();
-  schema["x-kubernetes-group-version-kind"].push_back(GroupVersionKind(type.kind));
   return schema;
 }
 
@@ -79,18 +66,11 @@ Json ListSchema(const ResourceType& type, const std::string& root) {
   items["description"] = "The objects.";
   items["items"] = Json::Object();
   items["items"]["$ref"] = root + kPrefix + type.kind;
-  Json schema = Json::Object();
-  schema["type"] = "object";
-  schema["description"] = "A list of " + type.plural + ".";
-  schema["properties"] = Json::Object();
-  schema["properties"]["apiVersion"] = Text("The version of the schema of this object.");
-  schema["properties"]["kind"] = Text("The kind of this object.");
+  Json schema = TypedSchema(type.kind + "List", "A list of " + type.plural + ".");
   schema["properties"]["metadata"] = Reference(root, kListMeta, "Standard list metadata.");
   schema["properties"]["items"] = std::move(items);
   schema["required"] = Json::Array();
   schema["required"].push_back("items");
-  schema["x-kubernetes-group-version-kind"] = Json::Array();
-  schema["x-kubernetes-group-version-kind"].push_back(GroupVersionKind(type.kind + "List"));
   return schema;
 }
 
@@ -205,11 +185,32 @@ Json Info() {
 
 }  // namespace
 
-Json Property(const char* type, const char* description, const char* format) {
+ResourceType::ResourceType(std::string_view name) : kind(name) {
+  for (const char c : name) singular += static_cast<char>(std::tolower(c));
+  plural = singular + "s";
+}
+
+Json Schema(const Field& field) {
   Json schema;
-  schema["type"] = type;
-  if (format) schema["format"] = format;
+  const bool list = field.type.ends_with("[]"), map = field.type.ends_with("{}");
+  schema["type"] = list ? "array" : map ? "object" : field.type;
+  if (list || map) {
+    const std::string_view type = field.type.substr(0, field.type.size() - 2);
+    Json& items = schema[list ? "items" : "additionalProperties"];
+    items["type"] = type;
+    if (!field.format.empty()) items["format"] = field.format;
+  } else if (!field.format.empty()) {
+    schema["format"] = field.format;
+  }
+  schema["description"] = field.description;
+  return schema;
+}
+
+Json ObjectSchema(std::string_view description, std::initializer_list<Field> fields) {
+  Json schema;
+  schema["type"] = "object";
   schema["description"] = description;
+  for (const Field& field : fields) schema["properties"][field.name] = Schema(field);
   return schema;
 }
 

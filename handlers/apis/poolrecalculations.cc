@@ -6,10 +6,7 @@ namespace berth::apis {
 namespace {
 
 ResourceType PoolRecalculationType() {
-  ResourceType type;
-  type.plural = "poolrecalculations";
-  type.singular = "poolrecalculation";
-  type.kind = "PoolRecalculation";
+  ResourceType type("PoolRecalculation");
   type.namespaced = true;
   type.action = true;
   type.description =
@@ -17,13 +14,12 @@ ResourceType PoolRecalculationType() {
       "kept of it.";
   type.columns = {{"Pool", "string", "The pool.", 0},
                   {"Queued", "boolean", "Whether it is up for recounting.", 0}};
-  type.properties = Json::parse(R"({
-      "spec":{"type":"object","description":"What is asked for.","required":["pool"],
-        "properties":{"pool":{"type":"string",
-          "description":"Name of the SubnetPool, in the same namespace."}}},
-      "status":{"type":"object","description":"What came of it.",
-        "properties":{"queued":{"type":"boolean",
-          "description":"The pool is up for recounting. Its status follows within moments."}}}})");
+  type.properties["spec"] = ObjectSchema(
+      "What is asked for.", {{"pool", "string", "Name of the SubnetPool, in the same namespace."}});
+  type.properties["spec"]["required"] = std::vector<std::string>{"pool"};
+  type.properties["status"] = ObjectSchema(
+      "What came of it.",
+      {{"queued", "boolean", "The pool is up for recounting. Its status follows within moments."}});
   return type;
 }
 

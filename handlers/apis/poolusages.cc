@@ -274,60 +274,43 @@ std::vector<Cell> CellsOf(const Space::PoolState& state, const Place& place,
   return cells;
 }
 
-Json ListProperty(const char* description) {
-  Json schema = Property("array", description);
-  schema["items"] = Json::Object();
-  schema["items"]["type"] = "string";
-  return schema;
-}
-
 Json StatusSchema() {
-  Json fields;
-  fields["cidr"] = Property("string", "The pool's range.");
-  fields["strategy"] = Property("string", "How a block is chosen.");
-  fields["parent"] = Property("string", "The pool that this one is a part of; absent for a root.");
-  fields["path"] =
-      Property("string", "The pool's place in the tree, from the root: world/finance.");
-  fields["depth"] = Property("integer", "How many pools are above it.");
-  fields["children"] = ListProperty("The pools below it, at most 64 of them.");
-  fields["ready"] = Property("boolean", "Whether the pool gives out blocks.");
-  fields["reason"] = Property("string", "Ready, or in one word why not.");
-  fields["message"] = Property("string", "Why not, in a sentence.");
-  fields["subnets"] = Property("integer", "Blocks that Subnets hold.");
-  fields["unplaced"] = Property(
-      "integer",
-      "Subnets that do not hold their block: it is outside the pool, or overlaps another block.");
-  fields["reserved"] =
-      Property("integer", "Blocks held for claims whose Subnet does not exist yet.");
-  fields["usedAddresses"] =
-      Property("string", "Addresses of Subnets, without those that a child pool stands on.");
-  fields["freeAddresses"] = Property("string", "Addresses that can be given out now.");
-  fields["delegatedAddresses"] = Property("string", "Addresses of child pools.");
-  fields["reservedAddresses"] = Property("string", "Addresses of reserved blocks.");
-  fields["excludedAddresses"] =
-      Property("string", "Addresses that are excluded or kept for a claim, and held by nobody.");
-  fields["largestFreeBlock"] = Property("string", "As in /20; absent when nothing is free.");
-  fields["fragmentation"] =
-      Property("number", "What part of the free addresses is outside the largest free block.");
-  fields["freeCountBySize"] = Property(
-      "object", "How many blocks of each size could still be given out, if no other size were.");
-  fields["freeCountBySize"]["additionalProperties"] = Property("integer", "Blocks.");
-  fields["freeCountBySize"]["additionalProperties"]["format"] = "int64";
-  fields["usedRanges"] = ListProperty("What is held, as first-last.");
-  fields["availableRanges"] = ListProperty("What can be given out, as first-last.");
-  fields["truncated"] = Property("boolean", "There are more ranges, at higher addresses.");
-  Json status = Property("object", "The pool's present figures.");
-  status["properties"] = std::move(fields);
-  return status;
+  return ObjectSchema(
+      "The pool's present figures.",
+      {{"cidr", "string", "The pool's range."},
+       {"strategy", "string", "How a block is chosen."},
+       {"parent", "string", "The pool that this one is a part of; absent for a root."},
+       {"path", "string", "The pool's place in the tree, from the root: world/finance."},
+       {"depth", "integer", "How many pools are above it."},
+       {"children", "string[]", "The pools below it, at most 64 of them."},
+       {"ready", "boolean", "Whether the pool gives out blocks."},
+       {"reason", "string", "Ready, or in one word why not."},
+       {"message", "string", "Why not, in a sentence."},
+       {"subnets", "integer", "Blocks that Subnets hold."},
+       {"unplaced", "integer",
+        "Subnets that do not hold their block: it is outside the pool, or overlaps another block."},
+       {"reserved", "integer", "Blocks held for claims whose Subnet does not exist yet."},
+       {"usedAddresses", "string",
+        "Addresses of Subnets, without those that a child pool stands on."},
+       {"freeAddresses", "string", "Addresses that can be given out now."},
+       {"delegatedAddresses", "string", "Addresses of child pools."},
+       {"reservedAddresses", "string", "Addresses of reserved blocks."},
+       {"excludedAddresses", "string",
+        "Addresses that are excluded or kept for a claim, and held by nobody."},
+       {"largestFreeBlock", "string", "As in /20; absent when nothing is free."},
+       {"fragmentation", "number",
+        "What part of the free addresses is outside the largest free block."},
+       {"freeCountBySize", "integer{}",
+        "How many blocks of each size could still be given out, if no other size were.", "int64"},
+       {"usedRanges", "string[]", "What is held, as first-last."},
+       {"availableRanges", "string[]", "What can be given out, as first-last."},
+       {"truncated", "boolean", "There are more ranges, at higher addresses."}});
 }
 
 }  // namespace
 
 ResourceType PoolUsageType() {
-  ResourceType type;
-  type.plural = "poolusages";
-  type.singular = "poolusage";
-  type.kind = "PoolUsage";
+  ResourceType type("PoolUsage");
   type.short_names = {"pu"};
   type.categories = {"berth"};
   type.namespaced = true;

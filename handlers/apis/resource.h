@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <expected>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,10 +33,21 @@ struct Column {
   int priority = 0;
 };
 
-// The OpenAPI v3 schema of a member.
-Json Property(const char* type, const char* description, const char* format = nullptr);
+// A member of an OpenAPI v3 schema. "string[]" is a list of texts, "integer{}" a map to numbers.
+struct Field {
+  std::string_view name;
+  std::string_view type;
+  std::string_view description;
+  std::string_view format = "";
+};
+Json Schema(const Field& field);
+Json ObjectSchema(std::string_view description, std::initializer_list<Field> fields);
 
 struct ResourceType {
+  ResourceType() = default;
+  // As in "PoolUsage", which is one of the "poolusages".
+  explicit ResourceType(std::string_view kind);
+
   std::string plural;
   std::string singular;
   std::string kind;

@@ -10,10 +10,7 @@ namespace berth::apis {
 
 // Namespaced, deletable, with a selectable field and the columns of the captured stand-in server.
 inline ResourceType GadgetType() {
-  ResourceType type;
-  type.plural = "gadgets";
-  type.singular = "gadget";
-  type.kind = "Gadget";
+  ResourceType type("Gadget");
   type.short_names = {"gd"};
   type.categories = {"all"};
   type.namespaced = true;
@@ -44,10 +41,7 @@ inline LiveCollection::Draft Gadget(std::string ns, std::string name, int size, 
 }
 
 inline ResourceType PingType() {
-  ResourceType type;
-  type.plural = "pings";
-  type.singular = "ping";
-  type.kind = "Ping";
+  ResourceType type("Ping");
   type.namespaced = true;
   type.action = true;
   type.description = "A ping.";

@@ -6,30 +6,7 @@
 
 namespace berth::apis {
 ResourceType WorkQueueType() {
-  Json fields;
-  fields["depth"] = Property("integer", "Keys that are ready and wait to be taken.", "int64");
-  fields["processing"] = Property("integer", "Keys being worked on now.", "int64");
-  fields["delayed"] =
-      Property("integer", "Keys that wait for their time: after a failure, or for the next period.",
-               "int64");
-  fields["adds"] = Property(
-      "integer",
-      "Keys added since the server started; a key that waits already is not counted again.",
-      "int64");
-  fields["retries"] =
-      Property("integer", "Keys added again after a failure, since the server started.", "int64");
-  fields["oldest"] = Property(
-      "string", "When the key that has waited longest became ready; absent when none waits.",
-      "date-time");
-  Json status = Property("object", "The queue's present figures.");
-  status["properties"] = std::move(fields);
-  Json properties;
-  properties["status"] = std::move(status);
-
-  ResourceType type;
-  type.plural = "workqueues";
-  type.singular = "workqueue";
-  type.kind = "WorkQueue";
+  ResourceType type("WorkQueue");
   type.short_names = {"wq"};
   type.categories = {"berth"};
   type.description = "A work queue of the server: the keys its controllers have yet to reconcile.";
@@ -39,7 +16,20 @@ ResourceType WorkQueueType() {
                   {"Oldest", "date", "How long the first key has waited.", 0},
                   {"Processing", "integer", "Keys being worked on.", 1},
                   {"Delayed", "integer", "Keys waiting for their time.", 1}};
-  type.properties = std::move(properties);
+  type.properties["status"] = ObjectSchema(
+      "The queue's present figures.",
+      {{"depth", "integer", "Keys that are ready and wait to be taken.", "int64"},
+       {"processing", "integer", "Keys being worked on now.", "int64"},
+       {"delayed", "integer",
+        "Keys that wait for their time: after a failure, or for the next period.", "int64"},
+       {"adds", "integer",
+        "Keys added since the server started; a key that waits already is not counted again.",
+        "int64"},
+       {"retries", "integer", "Keys added again after a failure, since the server started.",
+        "int64"},
+       {"oldest", "string",
+        "When the key that has waited longest became ready; absent when none waits.",
+        "date-time"}});
   return type;
 }
 

@@ -1,20 +1,21 @@
-"""Calls of alibabacloud_vpc20160428, which signs with ACS3, or with V1 where SDK_SIGNATURE is v2.
+"""Calls of alibabacloud_vpc20160428 and alibabacloud_ecs20140526, which sign with ACS3, or with V1 where SDK_SIGNATURE is v2.
 
-Reads calls from stdin, one a line ("Action {parameters}"), and prints each answer as one line of JSON: the response as the
-SDK's model has it, or the error's Code and Message.
+SDK_PRODUCT is vpc20160428, the default, or ecs20140526. Reads calls from stdin, one a line ("Action {parameters}"), and prints each
+answer as one line of JSON: the response as the SDK's model has it, or the error's Code and Message.
 """
 
+import importlib
 import json
 import os
 import re
 import sys
 
 from alibabacloud_tea_openapi.utils_models import Config
-from alibabacloud_vpc20160428 import models
-from alibabacloud_vpc20160428.client import Client
 from Tea.exceptions import TeaException
 
-client = Client(Config(
+package = 'alibabacloud_' + os.environ.get('SDK_PRODUCT', 'vpc20160428')
+models = importlib.import_module(package + '.models')
+client = importlib.import_module(package + '.client').Client(Config(
     region_id=os.environ['SDK_REGION'],
     endpoint=os.environ['SDK_ENDPOINT'],
     access_key_id=os.environ['SDK_KEY_ID'],
@@ -26,7 +27,9 @@ client = Client(Config(
 
 def call(action, parameters):
     request = getattr(models, action + 'Request')().from_map(parameters | {'RegionId': client._region_id})
-    method = re.sub(r'(?<!^)(?=[A-Z])', '_', action).lower()
+    # assign_ipv_6addresses: a digit ends a word of the SDK's method names, too.
+    method = re.sub(r'(?<!^)(?=[A-Z])|(?<=[a-z])(?=\d)', '_', action).lower()
+    method = re.sub(r'(\d)_', r'\1', method)
     return getattr(client, method)(request).body.to_map()
 
 

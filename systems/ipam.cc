@@ -1,4 +1,4 @@
-#include "server/systems/ipam.h"
+#include "systems/ipam.h"
 
 #include "handlers/admission/ipam.h"
 #include "handlers/apis/live_collection.h"
@@ -8,7 +8,7 @@
 #include "reconcile/ipam/preflight.h"
 #include "reconcile/ipam/system.h"
 
-namespace berth::server {
+namespace berth::systems {
 namespace {
 
 class Ipam : public EngineSystem<ipam::System, ipam::Desk> {
@@ -71,4 +71,4 @@ std::unique_ptr<System> MakeIpam(async::Executor& control) {
   return std::make_unique<Ipam>(control);
 }
 
-}  // namespace berth::server
+}  // namespace berth::systems

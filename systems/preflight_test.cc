@@ -1,6 +1,6 @@
-#include "server/preflight_fixture_test.h"
+#include "systems/preflight_fixture_test.h"
 
-namespace berth::server {
+namespace berth::systems {
 namespace {
 
 using testing::IsEmpty;
@@ -13,7 +13,7 @@ TEST_F(PreflightTest, FindsNothingInAClusterWithoutTheKinds) {
   kube::memory::LocalTransport transport(executor_, bare);
   PreflightReport report{.findings = {{}}, .errors = {}};
   const auto look = [&]() -> async::Task<void> {
-    report = co_await AskSystems(&systems_, &executor_, &transport, {}, "berth-system");
+    report = co_await Preflight(&systems_, &executor_, &transport, {}, "berth-system");
   };
   const auto running = async::Start(look());
   executor_.RunUntilIdle();
@@ -42,7 +42,7 @@ TEST_F(PreflightTest, TellsWhatItCannotRead) {
   Refusing refusing(executor_);
   PreflightReport report;
   const auto look = [&]() -> async::Task<void> {
-    report = co_await AskSystems(&systems_, &executor_, &refusing, {}, "berth-system");
+    report = co_await Preflight(&systems_, &executor_, &refusing, {}, "berth-system");
   };
   const auto running = async::Start(look());
   executor_.RunUntilIdle();
@@ -54,4 +54,4 @@ TEST_F(PreflightTest, TellsWhatItCannotRead) {
 }
 
 }  // namespace
-}  // namespace berth::server
+}  // namespace berth::systems

@@ -2,12 +2,12 @@
 
 #include <memory>
 
-#include "server/system.h"
+#include "systems/system.h"
 
-namespace berth::server {
+namespace berth::systems {
 
 // Subnet IPAM: reconcile/ipam with its webhooks and the live resources poolusages and
 // poolrecalculations.
 std::unique_ptr<System> MakeIpam(async::Executor& control);
 
-}  // namespace berth::server
+}  // namespace berth::systems

@@ -1,4 +1,4 @@
-#include "server/manifest.h"
+#include "systems/manifest.h"
 
 #include <gmock/gmock.h>
 
@@ -10,10 +10,10 @@
 #include "http/file.h"
 #include "kube/yaml.h"
 #include "reconcile/crds.h"
-#include "server/systems.h"
-#include "server/tls_settings.h"
+#include "systems/registration.h"
+#include "systems/systems.h"
 
-namespace berth::server {
+namespace berth::systems {
 namespace {
 
 using testing::Contains;
@@ -41,13 +41,7 @@ TEST_F(ManifestTest, EveryWebhookIsOfAKindOfItsSystem) {
     std::size_t listed = 0;
     for (const Json& kind : manifest["kinds"].array_range())
       listed += (kind.find("mutate") ? 1 : 0) + (kind.find("validate") ? 1 : 0);
-    prometheus::Registry registry;
-    admission::Webhooks webhooks(registry);
-    apis::Authenticator authenticator(nullptr, nullptr);
-    apis::Authorizer authorizer(nullptr);
-    apis::ApiServer api(authenticator, authorizer, registry);
-    system->Register(webhooks, api);
-    EXPECT_EQ(webhooks.Rules().size(), listed) << system->name();
+    EXPECT_EQ(Registration(*system).webhooks.Rules().size(), listed) << system->name();
   }
 }
 
@@ -68,4 +62,4 @@ TEST_F(ManifestTest, EveryDefinitionIsOfAKindThatASystemUsesInAServedVersion) {
 }
 
 }  // namespace
-}  // namespace berth::server
+}  // namespace berth::systems

@@ -1,10 +1,10 @@
-#include "server/systems/ipam.h"
+#include "systems/ipam.h"
 
 #include "http/file.h"
 #include "kube/yaml.h"
-#include "server/preflight_fixture_test.h"
+#include "systems/preflight_fixture_test.h"
 
-namespace berth::server {
+namespace berth::systems {
 namespace {
 
 using testing::AllOf;
@@ -179,4 +179,4 @@ TEST_F(IpamPreflightTest, WritesNothing) {
 }
 
 }  // namespace
-}  // namespace berth::server
+}  // namespace berth::systems

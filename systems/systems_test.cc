@@ -1,4 +1,4 @@
-#include "server/systems.h"
+#include "systems/systems.h"
 
 #include <gmock/gmock.h>
 
@@ -10,11 +10,11 @@
 #include "log/format.h"
 #include "reconcile/runtime/identity.h"
 #include "reconcile/runtime/leader_work.h"
-#include "server/manifest.h"
+#include "systems/manifest.h"
 
 // A system that is put into the list, and nothing else, has its webhooks called, its controllers
 // run, its live resource shown and its manifest written.
-namespace berth::server {
+namespace berth::systems {
 namespace {
 
 using namespace std::chrono_literals;
@@ -32,10 +32,7 @@ struct Gadget {
 };
 
 apis::ResourceType GadgetUsageType() {
-  apis::ResourceType type;
-  type.plural = "gadgetusages";
-  type.singular = "gadgetusage";
-  type.kind = "GadgetUsage";
+  apis::ResourceType type("GadgetUsage");
   return type;
 }
 
@@ -207,4 +204,4 @@ live:
 }
 
 }  // namespace
-}  // namespace berth::server
+}  // namespace berth::systems

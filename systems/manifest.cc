@@ -1,6 +1,4 @@
-#include "server/manifest.h"
-
-#include <prometheus/registry.h>
+#include "systems/manifest.h"
 
 #include <fstream>
 #include <iostream>
@@ -12,10 +10,10 @@
 #include "kube/yaml.h"
 #include "log/format.h"
 #include "reconcile/crds.h"
-#include "server/peer_name.h"
-#include "server/systems.h"
+#include "systems/registration.h"
+#include "systems/systems.h"
 
-namespace berth::server {
+namespace berth::systems {
 namespace {
 
 // The scope that the kind's CustomResourceDefinition gives it, or "" if the chart has none.
@@ -65,32 +63,26 @@ std::string LineOf(const apis::ResourceType& type) {
 }  // namespace
 
 std::string ManifestOf(System& system) {
-  prometheus::Registry registry;
-  admission::Webhooks webhooks(registry);
-  apis::Authenticator authenticator(nullptr, NameOfPeer);
-  apis::Authorizer authorizer(nullptr);
-  apis::ApiServer api(authenticator, authorizer, registry);
-  system.Register(webhooks, api);
-
+  const Registration registered(system);
   std::string yaml = Format("# Written by `berth manifest`.\nname: {}\n", system.name());
   if (!system.cloud().empty()) yaml += Format("cloud: {}\n", system.cloud());
   yaml += "kinds:\n";
-  for (const Kind& kind : system.kinds()) yaml += LineOf(kind, webhooks.Rules());
-  const auto live = api.types();
+  for (const Kind& kind : system.kinds()) yaml += LineOf(kind, registered.webhooks.Rules());
+  const auto live = registered.api.types();
   yaml += live.empty() ? "live: []\n" : "live:\n";
   for (const apis::ResourceType* type : live) yaml += LineOf(*type);
   return yaml;
 }
 
-int PrintManifests(const ManifestOptions& options) {
+int PrintManifests(const std::filesystem::path& into) {
   async::EventLoop control("control");
   for (const auto& system : MakeSystems(control, {})) {
     const std::string manifest = ManifestOf(*system);
-    if (options.into.empty()) {
+    if (into.empty()) {
       std::cout << "---\n" << manifest;
       continue;
     }
-    const auto file = options.into / Format("{}.yaml", system->name());
+    const auto file = into / Format("{}.yaml", system->name());
     if (std::ofstream out(file); !(out << manifest << std::flush)) {
       std::cerr << "cannot write " << file << "; give --into an existing directory\n";
       return 1;
@@ -99,4 +91,4 @@ int PrintManifests(const ManifestOptions& options) {
   return 0;
 }
 
-}  // namespace berth::server
+}  // namespace berth::systems

@@ -17,9 +17,9 @@
 #include "kube/transport.h"
 #include "reconcile/runtime/controller.h"
 #include "reconcile/runtime/leadership.h"
-#include "server/survey.h"
+#include "systems/preflight.h"
 
-namespace berth::server {
+namespace berth::systems {
 
 // A kind whose objects a system reads and updates.
 struct Kind {
@@ -66,6 +66,8 @@ class System {
   virtual void Publish() {}
   // The controllers while leading, none otherwise.
   virtual std::vector<const runtime::Controller*> controllers() const = 0;
+  // Entries of its tables beside the caches; none once there are no objects.
+  virtual std::size_t remembered() const { return 0; }
   // Ends all that Start began; the leadership has been given back and calls nobody any more.
   virtual void Stop() = 0;
 };
@@ -79,6 +81,7 @@ class EngineSystem : public System {
   std::vector<const runtime::Controller*> controllers() const override {
     return engine_->controllers();
   }
+  std::size_t remembered() const override { return engine_->Remembered(); }
   void Stop() override {
     desk_.Open(nullptr);
     engine_.reset();
@@ -94,4 +97,4 @@ class EngineSystem : public System {
   std::unique_ptr<Engine> engine_;  // of the control thread
 };
 
-}  // namespace berth::server
+}  // namespace berth::systems

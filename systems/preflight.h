@@ -11,7 +11,7 @@
 #include "kube/api.h"
 #include "reconcile/runtime/preflight.h"
 
-namespace berth::server {
+namespace berth::systems {
 
 using Findings = std::vector<runtime::Finding>;
 
@@ -31,4 +31,9 @@ struct Survey {
   std::vector<std::string> UncheckedNamespaces() const;
 };
 
-}  // namespace berth::server
+struct PreflightReport {
+  Findings findings;
+  std::vector<std::string> errors;  // what could not be looked at, and why
+};
+
+}  // namespace berth::systems

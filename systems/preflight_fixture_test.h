@@ -10,9 +10,9 @@
 #include "kube/memory/local_transport.h"
 #include "log/format.h"
 #include "reconcile/test_crds.h"
-#include "server/preflight.h"
+#include "systems/systems.h"
 
-namespace berth::server {
+namespace berth::systems {
 
 // A cluster as the controllers that Berth replaces leave it, without Berth and its webhooks.
 class PreflightTest : public testing::Test {
@@ -43,7 +43,7 @@ class PreflightTest : public testing::Test {
 
   async::Task<void> LookInto(PreflightReport* report, Json values) {
     *report =
-        co_await AskSystems(&systems_, &executor_, &transport_, std::move(values), "berth-system");
+        co_await Preflight(&systems_, &executor_, &transport_, std::move(values), "berth-system");
   }
   PreflightReport Look(Json values = {}) {
     PreflightReport report;
@@ -77,4 +77,4 @@ class PreflightTest : public testing::Test {
   kube::memory::LocalTransport transport_{executor_, server_};
 };
 
-}  // namespace berth::server
+}  // namespace berth::systems

@@ -1,4 +1,4 @@
-#include "server/systems/eip.h"
+#include "systems/eip.h"
 
 #include "cloud/aliyun/credentials.h"
 #include "handlers/admission/eip.h"
@@ -9,7 +9,7 @@
 #include "reconcile/eip/preflight.h"
 #include "reconcile/eip/system.h"
 
-namespace berth::server {
+namespace berth::systems {
 namespace {
 
 constexpr kube::Resource kDefinitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
@@ -118,4 +118,4 @@ std::unique_ptr<System> MakeEip(async::Executor& control, const AliyunOptions& o
   return std::make_unique<Eip>(control, options);
 }
 
-}  // namespace berth::server
+}  // namespace berth::systems

@@ -1,9 +1,9 @@
-#include "server/systems.h"
+#include "systems/systems.h"
 
-#include "server/systems/eip.h"
-#include "server/systems/ipam.h"
+#include "systems/eip.h"
+#include "systems/ipam.h"
 
-namespace berth::server {
+namespace berth::systems {
 
 Systems MakeSystems(async::Executor& control, const Options& options) {
   Systems systems;
@@ -12,4 +12,4 @@ Systems MakeSystems(async::Executor& control, const Options& options) {
   return systems;
 }
 
-}  // namespace berth::server
+}  // namespace berth::systems

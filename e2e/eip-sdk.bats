@@ -1,59 +1,17 @@
 # `berth simulate-cloud`, seen by Alibaba Cloud's own SDKs: each takes an EIP through its whole life. Needs no cluster.
 NEEDS_CLUSTER=no
 load helpers
+load sdk
 
-setup_file() {
-  export CLOUD=$BATS_FILE_TMPDIR/cloud
-  spawn "$CLOUD" cloud "${BERTH_BIN:-$root/build/release/server/berth}" simulate-cloud --port 0 --state-dir "$CLOUD/state" \
-    --latency 1ms --until-visible 0ms --background 0ms
-  await "$CLOUD" cloud 120 grep -q 'curl --cacert' "$CLOUD/logs/cloud.log"
-  SDK_ENDPOINT=$(grep -oE 'localhost:[0-9]+' "$CLOUD/logs/cloud.log" | head -n 1)
-  export SDK_ENDPOINT SDK_REGION=cn-hangzhou NO_PROXY=localhost
-  export SDK_KEY_ID=$(cat "$CLOUD/state/credentials/accessKeyID") SDK_KEY_SECRET=$(cat "$CLOUD/state/credentials/accessKeySecret")
-  export SSL_CERT_FILE=$CLOUD/state/certs/ca.crt
-}
+setup_file() { start_cloud --background 0ms; }
+teardown_file() { stop_cloud; }
 
-teardown_file() {
-  stop "$CLOUD" cloud
-  [ "$(cat "$CLOUD/run/cloud.exit")" = 0 ]
-}
-
-# programs LANGUAGE: sets $programs to the folder with the SDK's programs, or skips the test.
-programs() {
-  local status=0
-  # Downloads do not go to the simulated cloud.
-  programs=$(unset SSL_CERT_FILE; "$root/e2e/sdk/build" "$1" | tail -n 1; exit "${PIPESTATUS[0]}") || status=$?
-  if [ "$status" = 77 ]; then
-    printf '# SKIPPED: the SDKs for %s cannot be had here\n' "$1" >&3
-    skip "the SDKs for $1 cannot be had here"
-  fi
-  [ "$status" = 0 ]
-}
-
-# in_cloud PATH CURL_ARGUMENT...: what others do in the cloud.
-in_cloud() { curl -fsS --noproxy '*' --cacert "$SSL_CERT_FILE" "https://$SDK_ENDPOINT$1" "${@:2}"; }
-
-# sdk ACTION PARAMETERS: a call of the SDK that the test has started; $output is the answer.
-sdk() {
-  printf '%s %s\n' "$1" "$2" >&"${SDK[1]}"
-  read -r -t 60 -u "${SDK[0]}" output || fail "no answer to $1"
-}
-does() { sdk "$@" && expect_json '.Code // "OK"' OK; }
-refuses() { sdk "$2" "$3" && expect_json .Code "$1"; }
 # described FILTERS EXPRESSION VALUE: of the EIPs that are found.
 described() { does DescribeEipAddresses "$1" && expect_json "[.EipAddresses.EipAddress[]?] | $2" "$3"; }
-value() { jq -r "$1" <<<"$output"; }
-
-# The program ends with its input. bash forgets SDK_PID when it has ended, not its status.
-end_sdk() {
-  eval "exec ${SDK[1]}>&-"
-  wait "$sdk_process"
-}
 
 # life COMMAND...: an EIP's, called with the SDK of that program.
 life() {
-  coproc SDK { "$@" 3>&-; }
-  sdk_process=$SDK_PID
+  start_sdk "$@"
   local batch=life-$RANDOM$RANDOM id address package
 
   # One token, one address. What must be encoded for the signature is.
@@ -153,8 +111,7 @@ life() {
 
 @test "another key is refused" {
   programs go
-  coproc SDK { SDK_KEY_SECRET=guessed "$programs/classic" 3>&-; }
-  sdk_process=$SDK_PID
+  SDK_KEY_SECRET=guessed start_sdk "$programs/classic"
   refuses SignatureDoesNotMatch DescribeEipAddresses '{}'
   end_sdk
 }

@@ -1,10 +1,10 @@
-#include "server/systems/eip.h"
+#include "systems/eip.h"
 
 #include "http/base64.h"
 #include "kube/yaml.h"
-#include "server/preflight_fixture_test.h"
+#include "systems/preflight_fixture_test.h"
 
-namespace berth::server {
+namespace berth::systems {
 namespace {
 
 using testing::Contains;
@@ -68,4 +68,4 @@ TEST_F(EipPreflightTest, WritesNothing) {
 }
 
 }  // namespace
-}  // namespace berth::server
+}  // namespace berth::systems
