@@ -311,8 +311,8 @@ TEST_F(EipDeletionTest, NoAddressIsBoughtInPlaceOfALostOneWhenTheUserTakesThatBa
 TEST_F(EipDeletionTest, AChangeThatWasCarriedOutIsToldThoughTheObjectChangesMeanwhile) {
   Create("web", R"("bandwidth":"5")");
   executor_.Advance(30s);
-  On("ModifyEipAddressAttribute", [this](auto&) {
-    script_.on_call = nullptr;
+  On("ModifyEipAddressAttribute", [this, first = true](auto&) mutable {
+    if (!std::exchange(first, false)) return;
     server_.Handle({.method = kube::Method::kPatch,
                     .path = Path("web"),
                     .body = R"({"spec":{"bandwidth":"5"}})",

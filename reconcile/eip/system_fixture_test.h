@@ -27,9 +27,8 @@ class Script : public cloud::simulator::Fates {
 
   cloud::simulator::Fate Draw(const http::Request& request) override {
     auto fate = latency_.Draw(request);
-    const auto call = on_call;  // a copy: it may replace itself
     for (const http::Header& header : request.headers) {
-      if (call && header.name == "x-acs-action") call(header.value, fate);
+      if (on_call && header.name == "x-acs-action") on_call(header.value, fate);
     }
     return fate;
   }
