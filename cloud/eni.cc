@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ranges>
 #include <string_view>
+#include <utility>
 
 namespace berth::cloud {
 namespace {
@@ -14,6 +15,12 @@ constexpr std::string_view kCapacityExceeded[] = {"EniPerInstanceLimitExceeded",
                                                   "InvalidOperation.Ipv6CountExceeded"};
 
 }  // namespace
+
+async::Task<Result<std::vector<Eni>>> Enis::AvailableTagged(std::string key, std::string value) {
+  auto tagged = co_await Tagged(std::move(key), std::move(value));
+  if (tagged) std::erase_if(*tagged, [](const Eni& eni) { return eni.status != "Available"; });
+  co_return tagged;
+}
 
 bool IsVSwitchFull(const Error& error) { return std::ranges::contains(kVSwitchFull, error.reason); }
 

@@ -65,6 +65,8 @@ const char* ContentType(PatchType type) {
       return "application/json-patch+json";
     case PatchType::kApply:
       return "application/apply-patch+yaml";
+    case PatchType::kStrategic:
+      return "application/strategic-merge-patch+json";
   }
   return "";
 }

@@ -46,7 +46,8 @@ struct CreateOptions {
   CallOptions call;
 };
 
-enum class PatchType { kMerge, kJson, kApply };
+// A strategic merge patch merges lists by the keys of their items; of built-in kinds only.
+enum class PatchType { kMerge, kJson, kApply, kStrategic };
 
 struct PatchOptions {
   std::string subresource;

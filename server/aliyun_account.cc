@@ -23,18 +23,29 @@ std::string Variable(const char* name) {
   return value ? value : "";
 }
 
-aliyun::ApiOptions VpcOptionsOf(const systems::AliyunOptions& options) {
-  aliyun::ApiOptions api{.endpoint = options.vpc_endpoint.empty()
-                                         ? aliyun::VpcEndpoint(options.region, options.vpc_network)
-                                         : options.vpc_endpoint,
-                         .version = std::string(aliyun::kVpcVersion),
-                         .region = options.region,
-                         .signature = options.signature == "v1" ? aliyun::SignatureVersion::kV1
-                                                                : aliyun::SignatureVersion::kAcs3,
-                         .calls_per_minute = options.calls_per_minute,
-                         .limits = options.limits};
+using EndpointIn = std::string (*)(std::string_view region, bool from_vpc);
+
+aliyun::ApiOptions OptionsOf(const systems::AliyunOptions& options, std::string_view version,
+                             const std::string& endpoint, EndpointIn usual) {
+  aliyun::ApiOptions api{
+      .endpoint = endpoint.empty() ? usual(options.region, options.vpc_network) : endpoint,
+      .version = std::string(version),
+      .region = options.region,
+      .signature = options.signature == "v1" ? aliyun::SignatureVersion::kV1
+                                             : aliyun::SignatureVersion::kAcs3,
+      .calls_per_minute = options.calls_per_minute,
+      .limits = options.limits};
   api.limits.insert(kPublishedLimits.begin(), kPublishedLimits.end());
+  api.limits.insert_range(aliyun::EniLimits());
   return api;
+}
+
+aliyun::ApiOptions VpcOptionsOf(const systems::AliyunOptions& options) {
+  return OptionsOf(options, aliyun::kVpcVersion, options.vpc_endpoint, aliyun::VpcEndpoint);
+}
+
+aliyun::ApiOptions EcsOptionsOf(const systems::AliyunOptions& options) {
+  return OptionsOf(options, aliyun::kEcsVersion, options.ecs_endpoint, aliyun::EcsEndpoint);
 }
 
 std::string StsEndpointOf(const systems::AliyunOptions& options) {
@@ -77,7 +88,9 @@ AliyunAccount::AliyunAccount(async::Executor& executor, std::unique_ptr<http::Tr
     : transport_(std::move(transport)),
       credentials_(std::move(credentials)),
       vpc_api_(executor, *transport_, *credentials_, observer, VpcOptionsOf(options)),
+      ecs_api_(executor, *transport_, *credentials_, observer, EcsOptionsOf(options)),
       key_accounts_(executor, *transport_, observer, StsOptionsOf(options)),
-      vpcs_(vpc_api_, *credentials_, key_accounts_, options.region) {}
+      vpcs_(vpc_api_, *credentials_, key_accounts_, options.region),
+      ecs_(eni_apis_, *credentials_, key_accounts_, options.region) {}
 
 }  // namespace berth::server

@@ -5,6 +5,7 @@
 #include "async/executor.h"
 #include "cloud/aliyun/api_client.h"
 #include "cloud/aliyun/credentials.h"
+#include "cloud/aliyun/ecs_client.h"
 #include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "cloud/call_log.h"
@@ -30,13 +31,17 @@ class AliyunAccount {
                 cloud::CallObserver* observer, const systems::AliyunOptions& options);
 
   cloud::Vpcs& vpcs() { return vpcs_; }
+  cloud::EniAccounts& ecs() { return ecs_; }
 
  private:
   const std::unique_ptr<http::Transport> transport_;
   const std::unique_ptr<cloud::aliyun::Credentials> credentials_;
   cloud::aliyun::ApiClient vpc_api_;
+  cloud::aliyun::ApiClient ecs_api_;
+  const cloud::aliyun::EniApis eni_apis_{ecs_api_, vpc_api_};
   cloud::aliyun::KeyAccounts key_accounts_;
   cloud::aliyun::VpcClients vpcs_;
+  cloud::aliyun::EniClients ecs_;
 };
 
 }  // namespace berth::server

@@ -177,7 +177,7 @@ void AddLimits(CLI::App& app, Options& options) {
 void AddAliyun(CLI::App& app, systems::AliyunOptions& options) {
   app.option_defaults()->group("Alibaba Cloud");
   app.add_option("--aliyun-region", options.region,
-                 "Region of the EIPs, as in cn-hangzhou; without it EIPs are not looked after");
+                 "Region of EIPs and ENIs, as in cn-hangzhou; without it neither is looked after");
   app.add_option("--aliyun-credentials-dir", options.credentials_dir,
                  "Folder of a mounted Secret: accessKeyID, accessKeySecret and perhaps "
                  "securityToken; read again when it changes. Without it ALIBABA_CLOUD_… variables "
@@ -186,6 +186,7 @@ void AddAliyun(CLI::App& app, systems::AliyunOptions& options) {
                "Reach the cloud from inside a VPC of the region");
   app.add_option("--aliyun-vpc-endpoint", options.vpc_endpoint,
                  "Where the VPC API is, as in https://vpc.cn-hangzhou.aliyuncs.com");
+  app.add_option("--aliyun-ecs-endpoint", options.ecs_endpoint, "Where the ECS API is");
   app.add_option("--aliyun-sts-endpoint", options.sts_endpoint, "Where the STS API is");
   app.add_option("--aliyun-ca-file", options.ca_file,
                  "CA of these endpoints, PEM; by default the system's");
@@ -196,6 +197,9 @@ void AddAliyun(CLI::App& app, systems::AliyunOptions& options) {
       ->check(CLI::Range(1, 1'000'000));
   AddLimitsOfActions(app, "--aliyun-limit", options.limits,
                      "Calls of one action in a minute, as in AllocateEipAddress=120");
+  app.add_flag("--eip,!--no-eip", options.eip, "Look after EIPs; the default with a region");
+  app.add_flag("--eni", options.eni,
+               "Look after the ENIs of nodes, in the place of Terway's multi-ip-node controller");
   AddDuration(app, "--eip-resync", options.eip_resync,
               "How often every EIP is compared with the cloud")
       ->check(CLI::Range(1, 86'400));

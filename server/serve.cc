@@ -291,7 +291,8 @@ void Server::StartSystems() {
       .leadership = *control_->leadership,
       .registry = registry_,
       .derive_key = [this](const auto& purpose) { return tls_.DeriveKey(purpose); },
-      .aliyun = account_ ? &account_->vpcs() : nullptr};
+      .vpcs = account_ ? &account_->vpcs() : nullptr,
+      .ecs = account_ ? &account_->ecs() : nullptr};
   for (const auto& system : systems_) {
     if (!system->enabled()) continue;
     system->Start(host);

@@ -186,8 +186,8 @@ struct Eip::InRegion : Account {
         credentials(owner),
         api(process, to_cloud, credentials, nullptr, OptionsFor(owner.region_)),
         accounts(process, to_cloud, nullptr, OptionsFor(owner.region_)),
-        vpcs(api, credentials, accounts, owner.region_) {}
-  cloud::Vpcs* aliyun() override { return &vpcs; }
+        clients(api, credentials, accounts, owner.region_) {}
+  cloud::Vpcs* vpcs() override { return &clients; }
 
   static cloud::aliyun::ApiOptions OptionsFor(const std::string& region) {
     return {.endpoint = cloud::aliyun::VpcEndpoint(region, false),
@@ -199,7 +199,7 @@ struct Eip::InRegion : Account {
   Keys credentials;
   cloud::aliyun::ApiClient api;
   cloud::aliyun::KeyAccounts accounts;
-  cloud::aliyun::VpcClients vpcs;
+  cloud::aliyun::VpcClients clients;
 };
 
 std::unique_ptr<SystemScenario::Account> Eip::Open(Process& process) {

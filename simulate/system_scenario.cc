@@ -45,7 +45,9 @@ class SystemScenario::Replica : public Program {
                      .leadership = leadership,
                      .registry = registered.registry,
                      .derive_key = [](const std::string& purpose) { return purpose; },
-                     .aliyun = account ? account->aliyun() : nullptr});
+                     .vpcs = account ? account->vpcs() : nullptr,
+                     .ecs = account ? account->ecs() : nullptr,
+                     .eflo = account ? account->eflo() : nullptr});
     }
     ~Berth() { system->Stop(); }
     Berth(const Berth&) = delete;

@@ -30,7 +30,9 @@ class SystemScenario : public Scenario {
   // A replica's way to the cloud.
   struct Account {
     virtual ~Account() = default;
-    virtual cloud::Vpcs* aliyun() { return nullptr; }
+    virtual cloud::Vpcs* vpcs() { return nullptr; }
+    virtual cloud::EniAccounts* ecs() { return nullptr; }
+    virtual cloud::EniAccounts* eflo() { return nullptr; }
   };
   virtual std::unique_ptr<Account> Open(Process& /*process*/) { return nullptr; }
   // The API server calls the system's webhooks from here on.

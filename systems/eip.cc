@@ -59,7 +59,7 @@ class Eip : public EngineSystem<eip::System, eip::Desk> {
   std::string_view name() const override { return "eip"; }
   std::vector<Kind> kinds() const override { return {{eip::kEips}}; }
   std::string_view cloud() const override { return "aliyun"; }
-  bool enabled() const override { return !options_.region.empty(); }
+  bool enabled() const override { return options_.eip && !options_.region.empty(); }
   std::string_view demo_commands() const override;
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
@@ -68,7 +68,7 @@ class Eip : public EngineSystem<eip::System, eip::Desk> {
   }
   void Start(const Host& host) override {
     Open(std::make_unique<eip::System>(
-        host.executor, host.transport, host.leadership, *host.aliyun,
+        host.executor, host.transport, host.leadership, *host.vpcs,
         eip::System::Options{.resync = options_.eip_resync, .registry = &host.registry}));
   }
 

@@ -17,10 +17,10 @@ class Ipam : public EngineSystem<ipam::System, ipam::Desk> {
 
   std::string_view name() const override { return "ipam"; }
   std::vector<Kind> kinds() const override {
-    return {{ipam::kPools, true},
-            {ipam::kSubnets, true},
-            {ipam::kClaims, true},
-            {ipam::kPoolClaims, false}};
+    return {{ipam::kPools, Rights::kCreate},
+            {ipam::kSubnets, Rights::kCreate},
+            {ipam::kClaims, Rights::kCreate},
+            {ipam::kPoolClaims}};
   }
   std::string_view demo_commands() const override;
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;

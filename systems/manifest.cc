@@ -37,9 +37,15 @@ std::string LineOf(const Kind& kind, const std::vector<admission::Webhooks::Rule
   entry["resource"] = resource.plural;
   entry["crd"] = !scope.empty();
   entry["scope"] = !scope.empty() ? scope : resource.namespaced ? "Namespaced" : "Cluster";
-  std::vector<std::string> verbs = {"get", "list", "watch", "update", "patch"};
-  if (kind.creates) verbs.insert(verbs.end(), {"create", "delete"});
+  if (!kind.only.empty()) entry["only"] = kind.only;
+  std::vector<std::string> verbs = {"get"};
+  if (kind.only.empty()) verbs.insert(verbs.end(), {"list", "watch"});
+  if (kind.rights >= Rights::kUpdate) verbs.insert(verbs.end(), {"update", "patch"});
+  if (kind.rights == Rights::kCreate) verbs.insert(verbs.end(), {"create", "delete"});
   entry["verbs"] = verbs;
+  if (kind.rights == Rights::kReadStatus) entry["statusVerbs"] = std::vector<std::string>{"patch"};
+  if (kind.rights >= Rights::kUpdate)
+    entry["statusVerbs"] = std::vector<std::string>{"get", "update", "patch"};
   for (const auto& rule : rules) {
     if (rule.group != resource.group || rule.resource != resource.plural) continue;
     std::vector<std::string> operations;

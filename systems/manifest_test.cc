@@ -48,7 +48,7 @@ TEST_F(ManifestTest, EveryWebhookIsOfAKindOfItsSystem) {
 TEST_F(ManifestTest, EveryDefinitionIsOfAKindThatASystemUsesInAServedVersion) {
   std::set<std::string> used;
   for (const auto& system : systems_) {
-    for (const auto& [resource, creates] : system->kinds())
+    for (const auto& [resource, rights, only] : system->kinds())
       used.insert(std::string(resource.plural) + "." + std::string(resource.group) + "/" +
                   std::string(resource.version));
   }

@@ -7,18 +7,22 @@
 
 namespace berth::systems {
 
-// The account with Alibaba Cloud that EIPs are kept in.
+// The account with Alibaba Cloud that EIPs and ENIs are kept in.
 struct AliyunOptions {
-  std::string region;  // empty: there is none, and no EIPs
+  std::string region;  // empty: there is none
   std::filesystem::path credentials_dir;
   bool vpc_network = false;
   std::string vpc_endpoint;  // empty: the region's
+  std::string ecs_endpoint;
+  std::string eflo_endpoint;
   std::string sts_endpoint;
   std::filesystem::path ca_file;
   std::string signature = "acs3";
   int calls_per_minute = 600;
   std::map<std::string, int> limits;  // by action
+  bool eip = true;                    // EIPs are looked after
   std::chrono::seconds eip_resync{300};
+  bool eni = false;  // ENIs are, in the place of Terway's controller
 };
 
 // The options of all systems: a system is switched on by its own.

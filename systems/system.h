@@ -2,6 +2,7 @@
 
 #include <prometheus/registry.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "async/executor.h"
+#include "cloud/eni.h"
 #include "cloud/vpc.h"
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
@@ -21,10 +23,17 @@
 
 namespace berth::systems {
 
-// A kind whose objects a system reads and updates.
+// The rights of a system to objects of a kind.
+enum class Rights : std::uint8_t {
+  kRead,
+  kReadStatus,  // reads them and patches their status
+  kUpdate,      // reads and updates them
+  kCreate,      // creates and deletes them, too
+};
 struct Kind {
   kube::Resource resource;
-  bool creates = false;  // the system creates and deletes objects of it, too
+  Rights rights = Rights::kUpdate;
+  std::string_view only = {};  // the name of the one object that is read; empty for all
 };
 
 // The surroundings of a system on the control thread. All outlive Stop().
@@ -35,7 +44,10 @@ struct Host {
   prometheus::Registry& registry;
   // A key that all replicas share and that nothing else uses.
   std::function<std::string(const std::string& purpose)> derive_key;
-  cloud::Vpcs* aliyun;  // null without an account
+  // Alibaba Cloud; null without an account.
+  cloud::Vpcs* vpcs = nullptr;
+  cloud::EniAccounts* ecs = nullptr;
+  cloud::EniAccounts* eflo = nullptr;
 };
 
 // One of the systems of Berth: its reconcilers, its webhooks and its live resources. A system

@@ -40,7 +40,7 @@ apis::ResourceType GadgetUsageType() {
 class Gadgets : public System {
  public:
   std::string_view name() const override { return "gadgets"; }
-  std::vector<Kind> kinds() const override { return {{kGadgets}, {kWidgets, true}}; }
+  std::vector<Kind> kinds() const override { return {{kGadgets}, {kWidgets, Rights::kCreate}}; }
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
     webhooks.On(admission::Phase::kValidate, kGadgets, {admission::Operation::kCreate},
@@ -171,8 +171,7 @@ TEST_F(SystemsTest, ASystemInTheListIsServedAndRun) {
                   .transport = transport_,
                   .leadership = leadership,
                   .registry = registry_,
-                  .derive_key = [](const std::string& purpose) { return purpose; },
-                  .aliyun = nullptr};
+                  .derive_key = [](const std::string& purpose) { return purpose; }};
   for (const auto& system : systems_) {
     if (system->enabled()) system->Start(host);
   }

@@ -134,6 +134,12 @@ async::Task<Result<std::vector<Eni>>> EcsClient::Tagged(std::string key, std::st
   return List({{"Tag.1.Key", std::move(key)}, {"Tag.1.Value", std::move(value)}});
 }
 
+async::Task<Result<std::vector<Eni>>> EcsClient::AvailableTagged(std::string key,
+                                                                 std::string value) {
+  return List(
+      {{"Tag.1.Key", std::move(key)}, {"Tag.1.Value", std::move(value)}, {"Status", "Available"}});
+}
+
 async::Task<Result<std::vector<Eni>>> EcsClient::List(Parameters filter) {
   std::vector<Eni> enis;
   filter["MaxResults"] = std::to_string(kPageSize);

@@ -37,6 +37,8 @@ class EcsClient : public Enis {
   async::Task<Result<std::vector<Eni>>> Describe(std::vector<std::string> ids) override;
   async::Task<Result<std::vector<Eni>>> OfInstance(std::string instance) override;
   async::Task<Result<std::vector<Eni>>> Tagged(std::string key, std::string value) override;
+  async::Task<Result<std::vector<Eni>>> AvailableTagged(std::string key,
+                                                        std::string value) override;
   async::Task<Result<void>> Attach(std::string id, std::string instance, std::string trunk,
                                    Wanted wanted) override;
   async::Task<Result<void>> Detach(std::string id, std::string instance, std::string trunk,

@@ -26,6 +26,7 @@ inline constexpr kube::Resource kNodes{"network.alibabacloud.com", "v1beta1", "n
 inline constexpr kube::Resource kNodeRuntimes{"network.alibabacloud.com", "v1beta1", "noderuntimes",
                                               "NodeRuntime", false};
 inline constexpr kube::Resource kPods{"", "v1", "pods", "Pod"};
+inline constexpr kube::Resource kNamespaces{"", "v1", "namespaces", "Namespace", false};
 inline constexpr kube::Resource kCoreNodes{"", "v1", "nodes", "Node", false};
 
 inline constexpr std::string_view kFinalizer = "network.alibabacloud.com/node-controller";
@@ -34,6 +35,8 @@ inline constexpr std::string_view kCreatorTag = "creator";
 inline constexpr std::string_view kCreator = "terway";
 inline constexpr std::string_view kNodeTag = "berth.dev/node-uid";
 inline constexpr std::string_view kAttemptTag = "berth.dev/attempt";
+// The uid of the namespace kube-system: an account may have ENIs of several clusters.
+inline constexpr std::string_view kClusterTag = "berth.dev/cluster-uid";
 
 // Statuses of an address or a prefix.
 inline constexpr std::string_view kValid = "Valid";
