@@ -195,8 +195,8 @@ TEST_F(SystemsTest, ItsManifestFollowsFromWhatItRegisters) {
   EXPECT_EQ(ManifestOf(*systems_.back()), R"(# Written by `berth manifest`.
 name: gadgets
 kinds:
-  - {"group":"test.berth.dev","version":"v1beta1","resource":"gadgets","crd":false,"scope":"Namespaced","verbs":["get","list","watch","update","patch"],"validate":{"operations":["CREATE"],"sideEffects":"None"}}
-  - {"group":"test.berth.dev","version":"v1beta1","resource":"widgets","crd":false,"scope":"Namespaced","verbs":["get","list","watch","update","patch","create","delete"]}
+  - {"group":"test.berth.dev","version":"v1beta1","resource":"gadgets","crd":false,"scope":"Namespaced","verbs":["get","list","watch","update","patch"],"statusVerbs":["get","update","patch"],"validate":{"operations":["CREATE"],"sideEffects":"None"}}
+  - {"group":"test.berth.dev","version":"v1beta1","resource":"widgets","crd":false,"scope":"Namespaced","verbs":["get","list","watch","update","patch","create","delete"],"statusVerbs":["get","update","patch"]}
 live:
   - {"resource":"gadgetusages","verbs":["get","list","watch"]}
 )");
