@@ -21,7 +21,7 @@ class Model {
       calm_ = turn >= 300;
       if (!calm_) Act();
       Settle();
-      for (const auto& look : queue_.TakeLooks(now_)) Answer(look);
+      for (const auto& look : queue_.TakeLooks(now_, 1000)) Answer(look);
       Check();
       now_ += 1s;
     }
@@ -43,8 +43,8 @@ class Model {
   void Act() {
     const std::string eni = Format("eni-{}", Below(30));
     const std::string node = Format("n{}", Below(2));
-    if (Chance(0.1)) return queue_.Cancel(eni);
-    if (Chance(0.02)) return queue_.CancelNode(node);
+    if (Chance(0.1)) return queue_.Cancel(eni, now_);
+    if (Chance(0.02)) return queue_.CancelNode(node, now_);
     if (Chance(0.3)) {
       if (!things_.contains(eni)) things_[eni] = {.born = now_};
       return;
@@ -147,7 +147,7 @@ class Model {
       }
     });
     for (const auto& [node, count] : running) EXPECT_LE(count, 5) << node;
-    for (const TaskId& id : ended) queue_.Remove(id);
+    for (const TaskId& id : ended) queue_.Noted(id, now_);
   }
 
   std::mt19937_64 dice_;
@@ -155,7 +155,7 @@ class Model {
   bool calm_ = false;
   std::map<std::string, Thing> things_;
   TaskQueue queue_{{.random = [this] { return std::uniform_real_distribution<>(0, 1)(dice_); },
-                    .on_ended = [](const std::string&) {}}};
+                    .on_ended = [](const Task&) {}}};
 };
 
 TEST(TaskQueueModel, EveryTaskEndsAndItsEndIsTrue) {

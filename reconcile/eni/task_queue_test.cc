@@ -41,7 +41,7 @@ class TaskQueueTest : public testing::Test {
     const auto due = queue_.next_look();
     EXPECT_TRUE(due);
     now_ = std::max(now_, due.value_or(now_));
-    looks_ = queue_.TakeLooks(now_);
+    looks_ = queue_.TakeLooks(now_, 1000);
     EXPECT_THAT(looks_, SizeIs(1));
     EXPECT_THAT(looks_.front().tasks, ElementsAre(id));
     return queue_.Seen(id, eni, now_);
@@ -61,7 +61,7 @@ class TaskQueueTest : public testing::Test {
   std::vector<std::string> ended_;
   std::vector<TaskQueue::Look> looks_;
   TaskQueue queue_{{.random = [] { return 0.0; },
-                    .on_ended = [this](const std::string& node) { ended_.push_back(node); }}};
+                    .on_ended = [this](const Task& task) { ended_.push_back(task.node); }}};
 };
 
 TEST_F(TaskQueueTest, AnEniIsLookedAtBeforeItsAttachIsSent) {
@@ -76,7 +76,7 @@ TEST_F(TaskQueueTest, AnEniIsLookedAtBeforeItsAttachIsSent) {
   EXPECT_EQ(StateOf(id), State::kCompleted);
   EXPECT_EQ(queue_.Find("eni-1")->result->instance_id, "i-n1");
   EXPECT_THAT(ended_, ElementsAre("n1"));
-  queue_.Remove(id);
+  queue_.Noted(id, now_);
   EXPECT_EQ(queue_.size(), 0u);
 }
 
@@ -98,8 +98,8 @@ TEST_F(TaskQueueTest, AnEniThatIsInUseElsewhereIsLeftAlone) {
 
 TEST_F(TaskQueueTest, FlawACancelledTaskHasNoStateAndSendsNothing) {
   const TaskId id = Submit("eni-1");
-  queue_.TakeLooks(now_);
-  queue_.Cancel("eni-1");
+  queue_.TakeLooks(now_, 1000);
+  queue_.Cancel("eni-1", now_);
   const cloud::Eni eni = Eni("eni-1", "Available");
   EXPECT_FALSE(queue_.Seen(id, &eni, now_));
   EXPECT_FALSE(queue_.IsWanted(id));
@@ -110,7 +110,7 @@ TEST_F(TaskQueueTest, FlawACancelledTaskHasNoStateAndSendsNothing) {
 TEST_F(TaskQueueTest, FlawTheAnswerOfAnEarlierTaskIsNotTakenForTheLaterOnes) {
   const TaskId first = Submit("eni-1");
   EXPECT_TRUE(LookAt(first, "Available"));
-  queue_.CancelNode("n1");
+  queue_.CancelNode("n1", now_);
   const TaskId second = Submit("eni-1");
   EXPECT_NE(first.generation, second.generation);
   Accept(first);
@@ -219,19 +219,19 @@ TEST_F(TaskQueueTest, ADeletionThatIsStuckIsAskedForEveryTwoMinutes) {
 TEST_F(TaskQueueTest, FlawANodeHasFiveAttachesAtOnce) {
   std::vector<TaskId> ids;
   for (int i = 0; i < 7; ++i) ids.push_back(Submit(Format("eni-{}", i)));
-  queue_.TakeLooks(now_);
+  queue_.TakeLooks(now_, 1000);
   int sent = 0;
   for (const TaskId& id : ids) {
     const cloud::Eni eni = Eni(id.eni, "Available");
     if (queue_.Seen(id, &eni, now_)) ++sent, Accept(id);
   }
   EXPECT_EQ(sent, 5);
-  EXPECT_EQ(queue_.TakeLooks(now_).size(), 0u);
+  EXPECT_EQ(queue_.TakeLooks(now_, 1000).size(), 0u);
   const cloud::Eni used = Eni("eni-0", "InUse", "i-n1");
   now_ += 3s;
-  queue_.TakeLooks(now_);
+  queue_.TakeLooks(now_, 1000);
   queue_.Seen(ids[0], &used, now_);
-  const auto looks = queue_.TakeLooks(now_);
+  const auto looks = queue_.TakeLooks(now_, 1000);
   ASSERT_THAT(looks, SizeIs(1));
   EXPECT_THAT(looks.front().tasks, ElementsAre(ids[5]));
   const cloud::Eni next = Eni("eni-5", "Available");
@@ -240,16 +240,16 @@ TEST_F(TaskQueueTest, FlawANodeHasFiveAttachesAtOnce) {
 
 TEST_F(TaskQueueTest, FlawManyEnisAreLookedAtInOneCall) {
   for (int i = 0; i < 250; ++i) Submit(Format("eni-{}", i), Operation::kAttach, Format("n{}", i));
-  const auto looks = queue_.TakeLooks(now_);
+  const auto looks = queue_.TakeLooks(now_, 1000);
   ASSERT_THAT(looks, SizeIs(3));
   EXPECT_THAT(looks[0].tasks, SizeIs(100));
   EXPECT_THAT(looks[2].tasks, SizeIs(50));
-  EXPECT_THAT(queue_.TakeLooks(now_), IsEmpty());
+  EXPECT_THAT(queue_.TakeLooks(now_, 1000), IsEmpty());
 }
 
 TEST_F(TaskQueueTest, ALookThatFailedIsRepeated) {
   const TaskId id = Submit("eni-1");
-  queue_.TakeLooks(now_);
+  queue_.TakeLooks(now_, 1000);
   queue_.NotSeen(id, {.error_class = ErrorClass::kThrottled, .message = "slow", .retry_after = 30s},
                  now_);
   EXPECT_EQ(queue_.next_look(), now_ + 30s);
