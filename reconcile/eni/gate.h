@@ -15,6 +15,8 @@ class Gate {
 
   // Whether the task is in, which it is until it leaves. Else it waits in line.
   bool Enter(std::uint64_t task);
+  // The task does the thing already, whether there is a place for it or not.
+  void Occupy(std::uint64_t task);
   // Takes the task out, or out of the line. The task that is in instead, if any: it is to be told.
   std::optional<std::uint64_t> Leave(std::uint64_t task);
 

@@ -129,8 +129,8 @@ class TaskQueue {
   void Schedule(Entry& entry, async::TimePoint at);
   // Looks again after the pause that the number of looks says, and no sooner than `least` from now.
   void Poll(Entry& entry, async::TimePoint now, async::Duration least = {});
-  // An attach that another process asked for, perhaps the leader before this one, has a deadline,
-  // too.
+  // An attach that another process asked for, perhaps the leader before this one, has a deadline
+  // and a place at the node, too.
   void FollowOthers(Entry& entry, Sight sight, async::TimePoint now);
   bool IsOver(const Entry& entry, Sight sight, async::TimePoint now) const;
   // Whether the request may be sent now: else the task waits in line, or has ended.

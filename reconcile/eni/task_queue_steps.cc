@@ -102,10 +102,16 @@ bool TaskQueue::Seen(const TaskId& id, const cloud::Eni* eni, async::TimePoint n
 }
 
 void TaskQueue::FollowOthers(Entry& entry, Sight sight, async::TimePoint now) {
-  if (entry.operation != Operation::kAttach) return;
   const bool moves = sight == Sight::kMoving;
-  if (!moves) entry.deadline.reset();
-  if (moves && !entry.deadline) entry.deadline = now + PaceOf(entry.eni, entry.backend).timeout;
+  if (entry.operation != Operation::kAttach || moves == entry.deadline.has_value()) return;
+  Gate& attaches = nodes_.at(entry.node).attaches;
+  if (moves) {
+    entry.deadline = now + PaceOf(entry.eni, entry.backend).timeout;
+    attaches.Occupy(entry.generation);
+  } else {
+    entry.deadline.reset();
+    Leave(attaches, entry.generation, now);
+  }
   SetState(entry, moves ? State::kRunning : State::kPending);
 }
 
@@ -137,6 +143,8 @@ void TaskQueue::Accepted(Entry& entry, async::TimePoint at) {
   entry.reason.clear();
   entry.error.clear();
   SetState(entry, State::kRunning);
+  if (entry.operation == Operation::kAttach)
+    nodes_.at(entry.node).attaches.Occupy(entry.generation);
   if (entry.started_at) return;
   entry.started_at = at;
   if (entry.operation == Operation::kAttach)
