@@ -78,8 +78,12 @@ Step DecideAbsent(Operation operation) {
 
 Pace PaceOf(std::string_view eni, Backend backend) {
   if (backend == Backend::kEflo) return {18s, 5s, 5min};
-  if (eni.starts_with("leni-") || eni.starts_with("hdeni-")) return {4s, 3s, 3min};
+  if (IsBoundAtCreate(eni)) return {4s, 3s, 3min};
   return {3s, 3s, 2min};
+}
+
+bool IsBoundAtCreate(std::string_view eni) {
+  return eni.starts_with("leni-") || eni.starts_with("hdeni-");
 }
 
 async::Duration PollDelay(const Pace& pace, int look, double random) {

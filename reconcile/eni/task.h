@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@ namespace berth::eni {
 enum class Operation : std::uint8_t { kAttach, kDetach, kDelete };
 enum class Backend : std::uint8_t { kEcs, kEflo };
 enum class State : std::uint8_t { kPending, kRunning, kCompleted, kFailed, kTimeout };
+inline constexpr std::size_t kStates = 5;
 
 std::string_view Name(Operation operation);
 std::string_view Name(Backend backend);
@@ -56,6 +58,8 @@ struct Pace {
   async::Duration timeout;        // from the accepted attach
 };
 Pace PaceOf(std::string_view eni, Backend backend);
+// The cloud binds such an ENI to its instance when it makes it: nobody attaches a new one.
+bool IsBoundAtCreate(std::string_view eni);
 // The pause before look number `look`, counted from 0; `random` is in [0, 1).
 async::Duration PollDelay(const Pace& pace, int look, double random);
 

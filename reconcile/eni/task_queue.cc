@@ -1,43 +1,86 @@
 #include "reconcile/eni/task_queue.h"
 
 #include <algorithm>
-#include <array>
-
-#include "log/format.h"
 
 namespace berth::eni {
-
-using namespace std::chrono_literals;
+TaskQueue::TaskQueue(Options options)
+    : options_(std::move(options)),
+      requests_(kBackends * kOperations, Gate(options_.requests_at_once)),
+      shown_(kShown, kMostShown) {}
 
 std::uint64_t TaskQueue::Submit(TaskRequest request, async::TimePoint now) {
   if (const auto present = tasks_.find(request.eni); present != tasks_.end()) {
     if (!present->second.ended()) return present->second.generation;
-    Forget(request.eni);
+    Forget(request.eni, now);
   }
+  shown_.Remove(request.eni);
+  std::erase(withdrawn_, request.eni);
   Entry entry;
   static_cast<TaskRequest&>(entry) = std::move(request);
   entry.generation = ++last_generation_;
   entry.created_at = now;
   Entry& added = tasks_.emplace(entry.eni, std::move(entry)).first->second;
-  nodes_[added.node].enis.insert(added.eni);
-  Schedule(added, now);
+  running_.emplace(added.generation, &added);
+  ++counts_[static_cast<std::size_t>(added.state)];
+  const std::size_t attaches =
+      added.backend == Backend::kEflo ? options_.eflo_attaches_of_node : options_.attaches_of_node;
+  nodes_.try_emplace(added.node, Node{{}, Gate(attaches)}).first->second.enis.insert(added.eni);
+  const Pace pace = PaceOf(added.eni, added.backend);
+  added.bound = added.operation == Operation::kAttach && IsBoundAtCreate(added.eni) &&
+                now - added.born < pace.timeout;
+  if (added.bound) {
+    Accepted(added, added.born);
+    Schedule(added, std::max(now, added.born + pace.initial_delay));
+  } else {
+    Schedule(added, now);
+  }
   return added.generation;
 }
 
-void TaskQueue::Cancel(const std::string& eni) {
-  if (tasks_.contains(eni)) Forget(eni);
+void TaskQueue::Cancel(const std::string& eni, async::TimePoint now) {
+  if (tasks_.contains(eni)) Forget(eni, now);
 }
 
-void TaskQueue::CancelNode(const std::string& node) {
+void TaskQueue::CancelNode(const std::string& node, async::TimePoint now) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
   const std::set<std::string> enis = found->second.enis;
-  for (const std::string& eni : enis) Forget(eni);
+  for (const std::string& eni : enis) Forget(eni, now);
 }
 
-void TaskQueue::Remove(const TaskId& id) {
-  const Entry* entry = FindEntry(id);
-  if (entry && entry->ended()) Forget(id.eni);
+Withdrawal TaskQueue::Withdraw(const std::string& eni, async::TimePoint now) {
+  const auto found = tasks_.find(eni);
+  if (found == tasks_.end()) {
+    if (!shown_.Remove(eni)) return Withdrawal::kNoTask;
+    Touch(eni);
+    return Withdrawal::kWithdrawn;
+  }
+  const Entry& entry = found->second;
+  if (entry.ended()) return Withdrawal::kUnrecorded;
+  if (entry.operation != Operation::kAttach) return Withdrawal::kReleasing;
+  if (entry.sending || entry.state == State::kRunning) return Withdrawal::kAccepted;
+  Forget(eni, now);
+  if (withdrawn_.size() == kMostWithdrawn) withdrawn_.pop_front();
+  withdrawn_.push_back(eni);
+  return Withdrawal::kWithdrawn;
+}
+
+bool TaskQueue::IsWithdrawn(const std::string& eni) const {
+  return std::ranges::contains(withdrawn_, eni);
+}
+
+void TaskQueue::Noted(const TaskId& id, async::TimePoint now) {
+  Entry* entry = FindEntry(id);
+  if (!entry || !entry->ended()) return;
+  entry->result.reset();
+  Task task = *entry;
+  Forget(id.eni, now);
+  for (const std::string& eni : shown_.Add(std::move(task), now)) Touch(eni);
+  Touch(id.eni);
+}
+
+void TaskQueue::Expire(async::TimePoint now) {
+  for (const std::string& eni : shown_.Expire(now)) Touch(eni);
 }
 
 const Task* TaskQueue::Find(const std::string& eni) const {
@@ -57,122 +100,39 @@ void TaskQueue::ForEach(const std::function<void(const Task&)>& visit) const {
   for (const auto& [eni, entry] : tasks_) visit(entry);
 }
 
-std::optional<async::TimePoint> TaskQueue::next_look() const {
-  return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
+std::optional<async::TimePoint> TaskQueue::oldest() const {
+  return running_.empty() ? std::nullopt : std::optional(running_.begin()->second->created_at);
 }
 
-std::vector<TaskQueue::Look> TaskQueue::TakeLooks(async::TimePoint now) {
-  std::vector<Look> looks;
-  std::array<Look, 2> open = {Look{.backend = Backend::kEcs}, Look{.backend = Backend::kEflo}};
-  while (!due_.empty() && due_.begin()->first <= now) {
-    const Entry& entry = tasks_.at(due_.begin()->second);
-    due_.erase(due_.begin());
-    TaskId id{entry.eni, entry.generation};
-    if (entry.alone) {
-      looks.push_back({entry.backend, true, {std::move(id)}});
-      continue;
+std::vector<TaskChange> TaskQueue::TakeChanges() {
+  std::vector<TaskChange> changes;
+  changes.reserve(changed_.size());
+  for (const std::string& eni : changed_) {
+    const Task* task = Find(eni);
+    if (!task) task = shown_.Find(eni);
+    if (task) {
+      published_.insert(eni);
+    } else {
+      published_.erase(eni);
     }
-    Look& look = open[static_cast<std::size_t>(entry.backend)];
-    look.tasks.push_back(std::move(id));
-    if (look.tasks.size() == kMostLooks) looks.push_back(std::exchange(look, {entry.backend}));
+    changes.push_back({eni, task});
   }
-  for (Look& look : open) {
-    if (!look.tasks.empty()) looks.push_back(std::move(look));
-  }
-  return looks;
+  changed_.clear();
+  return changes;
 }
 
-bool TaskQueue::Seen(const TaskId& id, const cloud::Eni* eni, async::TimePoint now) {
-  Entry* entry = FindEntry(id);
-  if (!entry || entry->ended()) return false;
-  const Sight sight = eni ? SightOf(eni->status, eni->instance_id, entry->instance)
-                          : SightOf(std::nullopt, "", entry->instance);
-  entry->cloud_status = eni ? eni->status : "";
-  const bool confirmed = std::exchange(entry->alone, false) && sight == Sight::kMissing;
-  const bool over = IsOver(*entry, sight, now);
-  Step step = confirmed ? DecideAbsent(entry->operation)
-                        : Decide(entry->operation, sight, entry->asked_at.has_value(), over);
-  if (sight == Sight::kMoving && entry->asked_at) entry->moved = true;
-  const bool timed_out = entry->deadline && now >= *entry->deadline;
-  switch (step) {
-    case Step::kComplete:
-      if (eni) entry->result = *eni;
-      End(*entry, State::kCompleted, "", now);
-      return false;
-    case Step::kFail:
-      End(*entry, State::kFailed,
-          sight == Sight::kMissing          ? "the cloud has no such ENI"
-          : sight == Sight::kInUseElsewhere ? Format("it is in use by {}", eni->instance_id)
-                                            : Format("the cloud shows it as {}", eni->status),
-          now);
-      return false;
-    case Step::kConfirm:
-      entry->alone = true;
-      Schedule(*entry, now);
-      return false;
-    case Step::kAsk:
-      if (!timed_out) return Ask(*entry, now);
-      break;
-    case Step::kPoll:
-      if (!timed_out) return Poll(*entry, now), false;
-      break;
-  }
-  End(*entry, State::kTimeout,
-      Format("the cloud shows it as {} when its time is over", eni ? eni->status : "not listed"),
-      now);
-  return false;
-}
-
-void TaskQueue::NotSeen(const TaskId& id, const Error& error, async::TimePoint now) {
-  Entry* entry = FindEntry(id);
-  if (!entry || entry->ended()) return;
-  entry->error = error.message;
-  Poll(*entry, now);
-  if (const auto earliest = now + error.retry_after; entry->next_look_at < earliest)
-    Schedule(*entry, earliest);
-}
-
-void TaskQueue::Answered(const TaskId& id, const Result<void>& answer, async::TimePoint now) {
-  Entry* entry = FindEntry(id);
-  if (!entry || entry->ended()) return;
-  const Pace pace = PaceOf(entry->eni, entry->backend);
-  if (answer) {
-    ++entry->attempt;
-    entry->asked_at = now;
-    entry->moved = false;
-    entry->looks = 0;
-    entry->state = State::kRunning;
-    entry->error.clear();
-    if (!entry->started_at) {
-      entry->started_at = now;
-      if (entry->operation == Operation::kAttach) entry->deadline = now + pace.timeout;
-    }
-    return Schedule(*entry, now + pace.initial_delay);
-  }
-  const Error& error = answer.error();
-  entry->error = error.message;
-  const bool attaches = entry->operation == Operation::kAttach;
-  switch (error.error_class) {
-    case ErrorClass::kNotFound:
-      if (attaches) return End(*entry, State::kFailed, error.message, now);
-      return End(*entry, State::kCompleted, "", now);
-    case ErrorClass::kTerminal:
-      if (attaches) return End(*entry, State::kFailed, error.message, now);
-      return Schedule(*entry, now + kStuck);
-    case ErrorClass::kAmbiguous:
-    case ErrorClass::kConflict:
-      return Schedule(*entry, now + pace.initial_delay);
-    case ErrorClass::kThrottled:
-    case ErrorClass::kRetry:
-      Poll(*entry, now);
-      if (const auto earliest = now + error.retry_after; entry->next_look_at < earliest)
-        Schedule(*entry, earliest);
-  }
-}
-
-bool TaskQueue::IsWanted(const TaskId& id) const {
-  const Entry* entry = FindEntry(id);
-  return entry && !entry->ended();
+void TaskQueue::Forget(const std::string& eni, async::TimePoint now) {
+  const auto found = tasks_.find(eni);
+  const Entry& entry = found->second;
+  running_.erase(entry.generation);
+  LeaveGates(entry, now);
+  if (entry.next_look_at) due_.erase({*entry.next_look_at, entry.generation});
+  --counts_[static_cast<std::size_t>(entry.state)];
+  const auto node = nodes_.find(entry.node);
+  node->second.enis.erase(eni);
+  if (node->second.enis.empty()) nodes_.erase(node);
+  tasks_.erase(found);
+  Touch(eni);
 }
 
 TaskQueue::Entry* TaskQueue::FindEntry(const TaskId& id) {
@@ -187,75 +147,19 @@ const TaskQueue::Entry* TaskQueue::FindEntry(const TaskId& id) const {
                                                                             : nullptr;
 }
 
-void TaskQueue::Schedule(Entry& entry, async::TimePoint at) {
-  due_.erase({entry.next_look_at, entry.eni});
-  entry.next_look_at = at;
-  due_.emplace(at, entry.eni);
-}
-
-void TaskQueue::Poll(Entry& entry, async::TimePoint now) {
-  const auto pause = PollDelay(PaceOf(entry.eni, entry.backend), entry.looks++, options_.random());
-  async::TimePoint at = now + pause;
-  if (entry.deadline && now < *entry.deadline) at = std::min(at, *entry.deadline);
-  Schedule(entry, at);
-}
-
-bool TaskQueue::IsOver(const Entry& entry, Sight sight, async::TimePoint now) const {
-  if (sight == Sight::kMissing) return now - entry.born >= kListLag;
-  const auto waited = now - entry.asked_at.value_or(entry.created_at);
-  if (entry.operation == Operation::kAttach)
-    return entry.asked_at && (entry.moved || waited >= kFallBack);
-  return waited >= kStuck;
-}
-
-bool TaskQueue::Ask(Entry& entry, async::TimePoint now) {
-  if (entry.operation == Operation::kAttach) {
-    if (entry.attempt >= kMostAttaches) {
-      End(entry, State::kFailed,
-          Format("the cloud accepted {} attaches and gave each of them up", entry.attempt), now);
-      return false;
-    }
-    if (!EnterNode(entry)) return false;
+void TaskQueue::Touch(const std::string& eni) {
+  // A task that came and went between two TakeChanges is nobody's business.
+  if (tasks_.contains(eni) || shown_.Find(eni) || published_.contains(eni)) {
+    changed_.insert(eni);
+  } else {
+    changed_.erase(eni);
   }
-  return true;
 }
 
-bool TaskQueue::EnterNode(Entry& entry) {
-  Node& node = nodes_.at(entry.node);
-  if (node.busy.contains(entry.eni)) return true;
-  const std::size_t most =
-      entry.backend == Backend::kEflo ? options_.eflo_attaches_of_node : options_.attaches_of_node;
-  if (node.busy.size() < most) return node.busy.insert(entry.eni).second;
-  node.line.push_back(entry.eni);
-  return false;
-}
-
-void TaskQueue::LeaveNode(const Entry& entry) {
-  Node& node = nodes_.at(entry.node);
-  std::erase(node.line, entry.eni);
-  if (node.busy.erase(entry.eni) == 0 || node.line.empty()) return;
-  Entry& next = tasks_.at(node.line.front());
-  node.line.pop_front();
-  node.busy.insert(next.eni);
-  Schedule(next, next.next_look_at);  // now: the look that it had may be long ago
-}
-
-void TaskQueue::End(Entry& entry, State state, std::string error, async::TimePoint now) {
+void TaskQueue::SetState(Entry& entry, State state) {
+  --counts_[static_cast<std::size_t>(entry.state)];
   entry.state = state;
-  entry.error = std::move(error);
-  entry.completed_at = now;
-  LeaveNode(entry);
-  options_.on_ended(entry.node);
-}
-
-void TaskQueue::Forget(const std::string& eni) {
-  const auto found = tasks_.find(eni);
-  LeaveNode(found->second);
-  due_.erase({found->second.next_look_at, eni});
-  const auto node = nodes_.find(found->second.node);
-  node->second.enis.erase(eni);
-  if (node->second.enis.empty()) nodes_.erase(node);
-  tasks_.erase(found);
+  ++counts_[static_cast<std::size_t>(entry.state)];
 }
 
 }  // namespace berth::eni

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <array>
 #include <map>
 #include <random>
+#include <set>
 
 #include "log/format.h"
 #include "reconcile/eni/task_queue.h"
@@ -11,6 +13,9 @@ namespace berth::eni {
 namespace {
 
 using namespace std::chrono_literals;
+using Seconds = std::chrono::seconds;
+
+constexpr std::size_t kRequestsAtOnce = 3;
 
 class Model {
  public:
@@ -21,11 +26,16 @@ class Model {
       calm_ = turn >= 300;
       if (!calm_) Act();
       Settle();
-      for (const auto& look : queue_.TakeLooks(now_)) Answer(look);
+      for (const auto& look : queue_.TakeLooks(now_, 1 + Below(3))) Answer(look);
+      CarryOut();
       Check();
       now_ += 1s;
     }
     EXPECT_EQ(queue_.size(), 0u) << "a task never ends";
+    EXPECT_THAT(queue_.counts(), testing::Each(0u));
+    queue_.Expire(now_ + TaskQueue::kShown);
+    for (const TaskChange& change : queue_.TakeChanges()) Publish(change);
+    EXPECT_THAT(published_, testing::IsEmpty());
   }
 
  private:
@@ -34,7 +44,6 @@ class Model {
     std::string instance;
     async::TimePoint born{};
     async::TimePoint moves_at{};
-    bool looked = false;  // since the last request
   };
 
   bool Chance(double part) { return std::uniform_real_distribution<>(0, 1)(dice_) < part; }
@@ -43,8 +52,8 @@ class Model {
   void Act() {
     const std::string eni = Format("eni-{}", Below(30));
     const std::string node = Format("n{}", Below(2));
-    if (Chance(0.1)) return queue_.Cancel(eni);
-    if (Chance(0.02)) return queue_.CancelNode(node);
+    if (Chance(0.1)) return queue_.Cancel(eni, now_);
+    if (Chance(0.02)) return queue_.CancelNode(node, now_);
     if (Chance(0.3)) {
       if (!things_.contains(eni)) things_[eni] = {.born = now_};
       return;
@@ -91,24 +100,56 @@ class Model {
         eni.id = id.eni;
         eni.status = thing->second.status;
         eni.instance_id = thing->second.status == "Available" ? "" : thing->second.instance;
-        thing->second.looked = true;
+        looked_.insert(id.eni);
       }
-      if (queue_.Seen(id, listed ? &eni : nullptr, now_)) Request(id);
+      if (queue_.Seen(id, listed ? &eni : nullptr, now_)) {
+        ASSERT_TRUE(queue_.IsWanted(id));
+        sent_.push_back({id, queue_.Find(id.eni)->operation, now_ + Seconds(Below(4))});
+      }
+    }
+  }
+
+  // Requests arrive in any order, also those of tasks that are gone.
+  void CarryOut() {
+    std::map<Operation, std::size_t> under_way;
+    for (const Sent& sent : sent_) ++under_way[sent.operation];
+    for (const auto& [operation, count] : under_way) EXPECT_LE(count, kRequestsAtOnce);
+    for (auto sent = sent_.begin(); sent != sent_.end();) {
+      if (sent->arrives > now_) {
+        ++sent;
+        continue;
+      }
+      const TaskId id = sent->id;
+      sent = sent_.erase(sent);
+      if (queue_.IsWanted(id)) {
+        Request(id);
+      } else {
+        queue_.Answered(id, std::unexpected(Error{.error_class = ErrorClass::kConflict}), now_);
+      }
+    }
+  }
+
+  void Publish(const TaskChange& change) {
+    if (change.task) {
+      published_[change.eni] = {change.task->state, change.task->attempt};
+    } else {
+      EXPECT_EQ(published_.erase(change.eni), 1u) << change.eni << " was never told of";
     }
   }
 
   void Request(const TaskId& id) {
-    ASSERT_TRUE(queue_.IsWanted(id));
     const Task task = *queue_.Find(id.eni);
-    Thing& thing = things_.at(id.eni);
-    EXPECT_TRUE(std::exchange(thing.looked, false)) << "a request without a look";
     const auto refuse = [&](ErrorClass error_class) {
       queue_.Answered(id, std::unexpected(Error{.error_class = error_class, .message = "no"}),
                       now_);
     };
     if (!calm_ && Chance(0.2))
       return refuse(Chance(0.5) ? ErrorClass::kThrottled : ErrorClass::kRetry);
-    thing.moves_at = now_ + std::chrono::seconds(1 + Below(8));
+    const auto found = things_.find(id.eni);
+    if (found == things_.end()) return refuse(ErrorClass::kNotFound);
+    Thing& thing = found->second;
+    EXPECT_EQ(looked_.erase(id.eni), 1u) << "a request without a look";
+    thing.moves_at = now_ + Seconds(1 + Below(8));
     switch (task.operation) {
       case Operation::kAttach:
         if (thing.status != "Available") return refuse(ErrorClass::kConflict);
@@ -120,7 +161,6 @@ class Model {
         thing.status = "Detaching";
         break;
       case Operation::kDelete:
-        EXPECT_NE(thing.status, "InUse") << "an ENI in use is deleted";
         if (thing.status != "Available") return refuse(ErrorClass::kConflict);
         thing.status = "Deleting";
         break;
@@ -131,11 +171,19 @@ class Model {
 
   // Ended tasks are what the cloud shows; nodes have few attaches under way.
   void Check() {
+    if (Chance(0.5)) {
+      for (const TaskChange& change : queue_.TakeChanges()) Publish(change);
+      queue_.ForEach([&](const Task& task) {
+        EXPECT_EQ(published_[task.eni], std::pair(task.state, task.attempt)) << task.eni;
+      });
+    }
     std::vector<TaskId> ended;
+    std::array<std::size_t, kStates> counts{};
     std::map<std::string, int> running;
     queue_.ForEach([&](const Task& task) {
+      ++counts[static_cast<std::size_t>(task.state)];
       if (task.ended()) ended.push_back({task.eni, task.generation});
-      if (task.state == State::kRunning && task.operation == Operation::kAttach)
+      if (task.attempt > 0 && !task.ended() && task.operation == Operation::kAttach)
         ++running[task.node];
       EXPECT_EQ(task.ended(), task.completed_at.has_value());
       if (task.state != State::kCompleted || task.completed_at != now_) return;
@@ -146,16 +194,27 @@ class Model {
         EXPECT_TRUE(thing == things_.end());
       }
     });
+    EXPECT_EQ(queue_.counts(), counts);
     for (const auto& [node, count] : running) EXPECT_LE(count, 5) << node;
-    for (const TaskId& id : ended) queue_.Remove(id);
+    for (const TaskId& id : ended) queue_.Noted(id, now_);
   }
+
+  struct Sent {
+    TaskId id;
+    Operation operation;
+    async::TimePoint arrives;
+  };
 
   std::mt19937_64 dice_;
   async::TimePoint now_{1000s};
   bool calm_ = false;
   std::map<std::string, Thing> things_;
+  std::set<std::string> looked_;  // since the last request
+  std::vector<Sent> sent_;
+  std::map<std::string, std::pair<State, int>> published_;
   TaskQueue queue_{{.random = [this] { return std::uniform_real_distribution<>(0, 1)(dice_); },
-                    .on_ended = [](const std::string&) {}}};
+                    .on_ended = [](const Task&) {},
+                    .requests_at_once = kRequestsAtOnce}};
 };
 
 TEST(TaskQueueModel, EveryTaskEndsAndItsEndIsTrue) {
