@@ -15,20 +15,20 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsSupersetOf;
 
-// The spec of the definition of this resource.
-Json DefinitionOf(std::string_view plural) {
+// The spec of the definition of this name: PLURAL.GROUP.
+Json DefinitionOf(std::string_view name) {
   for (const std::string_view yaml : CustomResourceDefinitions()) {
     const auto crd = kube::YamlToJson(yaml);
-    if (crd && (*crd)["spec"]["names"]["plural"] == plural) return (*crd)["spec"];
+    if (crd && (*crd)["metadata"]["name"] == name) return (*crd)["spec"];
   }
-  ADD_FAILURE() << "there is no definition of " << plural;
+  ADD_FAILURE() << "there is no definition of " << name;
   return {};
 }
 
 // The names of the columns that kubectl get shows, or those that -o wide adds.
-std::vector<std::string> ColumnsOf(std::string_view plural, bool wide) {
+std::vector<std::string> ColumnsOf(std::string_view definition, bool wide) {
   std::vector<std::string> names;
-  const Json spec = DefinitionOf(plural);
+  const Json spec = DefinitionOf(definition);
   for (const Json& column : spec["versions"][0]["additionalPrinterColumns"].array_range()) {
     if ((column.get_value_or<int>("priority", 0) > 0) == wide)
       names.push_back(column["name"].as_string());
@@ -51,31 +51,53 @@ TEST(CustomResourceDefinitions, AreThoseOfTheChart) {
 
 // Scripts parse these columns.
 TEST(CustomResourceDefinitions, KeepTheColumnsOfPlexaubnet) {
-  EXPECT_THAT(ColumnsOf("subnetpools", false), ElementsAre("CIDR", "Strategy", "Allocated", "Age"));
-  EXPECT_THAT(ColumnsOf("subnetclaims", false),
+  EXPECT_THAT(ColumnsOf("subnetpools.plexaubnet.io", false),
+              ElementsAre("CIDR", "Strategy", "Allocated", "Age"));
+  EXPECT_THAT(ColumnsOf("subnetclaims.plexaubnet.io", false),
               ElementsAre("Phase", "ClusterID", "Pool", "Allocated", "Age"));
-  EXPECT_THAT(ColumnsOf("subnets", false),
+  EXPECT_THAT(ColumnsOf("subnets.plexaubnet.io", false),
               ElementsAre("CIDR", "ClusterID", "Pool", "Phase", "Age"));
-  EXPECT_THAT(ColumnsOf("subnetpoolclaims", false),
+  EXPECT_THAT(ColumnsOf("subnetpoolclaims.plexaubnet.io", false),
               ElementsAre("Phase", "Parent", "BoundPool", "Age"));
 }
 
 TEST(CustomResourceDefinitions, ShowTheReasonAndTheMessageOfReadyWhenWide) {
-  for (const char* plural : {"subnetpools", "subnetclaims", "subnetpoolclaims", "eips"})
-    EXPECT_THAT(ColumnsOf(plural, true), IsSupersetOf({"Reason", "Message"})) << plural;
-  EXPECT_THAT(ColumnsOf("subnets", true), Contains("Message"));
+  for (const char* name :
+       {"subnetpools.plexaubnet.io", "subnetclaims.plexaubnet.io", "subnetpoolclaims.plexaubnet.io",
+        "eips.eip.alibabacloud.com", "nodes.network.alibabacloud.com"})
+    EXPECT_THAT(ColumnsOf(name, true), IsSupersetOf({"Reason", "Message"})) << name;
+  EXPECT_THAT(ColumnsOf("subnets.plexaubnet.io", true), Contains("Message"));
 }
 
 TEST(CustomResourceDefinitions, HaveShortNamesOfTheirOwn) {
   std::map<std::string, std::string> owners;
-  for (const char* plural :
-       {"subnetpools", "subnetclaims", "subnets", "subnetpoolclaims", "eips"}) {
-    const Json names = DefinitionOf(plural)["names"];
-    ASSERT_FALSE(names.get_value_or<Json>("shortNames", Json::Array()).empty()) << plural;
+  for (const char* definition : {"subnetpools.plexaubnet.io", "subnetclaims.plexaubnet.io",
+                                 "subnets.plexaubnet.io", "subnetpoolclaims.plexaubnet.io",
+                                 "eips.eip.alibabacloud.com", "nodes.network.alibabacloud.com"}) {
+    const Json names = DefinitionOf(definition)["names"];
+    ASSERT_FALSE(names.get_value_or<Json>("shortNames", Json::Array()).empty()) << definition;
     for (const Json& name : names["shortNames"].array_range())
-      EXPECT_TRUE(owners.emplace(name.as_string(), plural).second) << name.as_string();
+      EXPECT_TRUE(owners.emplace(name.as_string(), definition).second) << name.as_string();
   }
-  EXPECT_EQ(owners["subnetpc"], "subnetpoolclaims");  // plexaubnet's
+  EXPECT_EQ(owners["subnetpc"], "subnetpoolclaims.plexaubnet.io");  // plexaubnet's
+  // "nodes" are those of Kubernetes.
+  EXPECT_EQ(owners["eninode"], "nodes.network.alibabacloud.com");
+  EXPECT_EQ(owners["eninodes"], "nodes.network.alibabacloud.com");
+}
+
+TEST(CustomResourceDefinitions, ShowThePoolOfANode) {
+  EXPECT_THAT(ColumnsOf("nodes.network.alibabacloud.com", false),
+              ElementsAre("Instance", "ENIs", "IPs", "Idle", "Attaching", "Ready", "Age"));
+}
+
+// terway-controlplane replaces a definition whose version is lower than its own, v0.10.0 for nodes.
+TEST(CustomResourceDefinitions, OfTerwayAreNotReplacedByTerway) {
+  for (const std::string_view yaml : CustomResourceDefinitions()) {
+    const Json crd = kube::YamlToJson(yaml).value();
+    if (crd["spec"]["group"] != "network.alibabacloud.com") continue;
+    EXPECT_EQ(crd["metadata"]["annotations"]["crd.network.alibabacloud.com/version"], "v1.0.0")
+        << crd["metadata"]["name"];
+  }
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace berth {
 inline void InstallCrds(kube::memory::Server& server, std::string_view eip_scope = "Cluster") {
   for (const std::string_view yaml : CustomResourceDefinitions()) {
     Json crd = kube::YamlToJson(yaml).value();
-    if (crd["spec"]["names"]["plural"] == "eips") crd["spec"]["scope"] = eip_scope;
+    if (crd["metadata"]["name"] == "eips.eip.alibabacloud.com") crd["spec"]["scope"] = eip_scope;
     server.Handle({.method = kube::Method::kPost,
                    .path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
                    .body = crd.to_string()},

@@ -61,8 +61,11 @@ struct Flavor {
   friend bool operator==(const Flavor&, const Flavor&) = default;
 };
 
-// A Node's spec, written by Terway's daemon. Counts that are missing are 0.
+// A Node's spec, written by Terway's daemon. Counts that are missing or negative are 0, those above
+// kMostCount are kMostCount: sums of them stay small. Durations are at most a year.
 struct NodeSpec {
+  static constexpr int kMostCount = 1'000'000;
+
   std::string region;
   std::string instance_type;
   std::string instance;
@@ -98,9 +101,14 @@ struct NodeSpec {
   bool has_reclaim = false;
   std::optional<async::Duration> reclaim_after;
   std::optional<async::Duration> reclaim_interval;
-  double reclaim_jitter = 0;
+  double reclaim_jitter = 0.1;  // of the interval; Terway's default where none above 0 is given
   int reclaim_batch = 0;
   std::vector<Flavor> flavors;
+  // Members whose text cannot be read, each a sentence for people. They count as not given: to
+  // refuse the object would hide its deletion, too.
+  std::vector<std::string> mistakes;
+
+  static NodeSpec From(kube::JsonView spec);
 };
 
 struct Ip {
@@ -146,7 +154,7 @@ struct Nic {
   std::map<std::string, NicCondition> conditions;  // InsufficientIP, OperationErr
   friend bool operator==(const Nic&, const Nic&) = default;
 
-  // An address or prefix of it is a pod's. See also Pool.
+  // An address of it is bound to a pod. Status does not tell which pods use a prefix.
   bool HasPod() const;
 };
 
@@ -167,7 +175,7 @@ struct PoolFigures {
   friend bool operator==(const PoolFigures&, const PoolFigures&) = default;
 };
 
-// The members of a Node's status that Berth writes.
+// The members of a Node's status that Berth writes. Times are written in whole seconds.
 struct NodeStatus {
   std::map<std::string, Nic> nics;          // by ID
   std::map<std::string, Attempt> attempts;  // by token
@@ -179,18 +187,22 @@ struct NodeStatus {
   int warm_up_target = 0;
   int warm_up_allocated = 0;
   bool warm_up_completed = false;
-  PoolFigures figures;
-  Json conditions;  // status.conditions as they are; an array, or null
+  std::optional<PoolFigures> figures;  // none before the first count
+  Json conditions = Json::null();      // status.conditions as they are; an array, or null
+  friend bool operator==(const NodeStatus&, const NodeStatus&) = default;
+
+  static NodeStatus From(kube::JsonView status);
 };
 
 struct Node {
   Identity id;
   NodeSpec spec;
   NodeStatus status;
-  bool exclusive = false;    // the label says eniOnly, or one of the ids and sections is missing
-  bool unsupported = false;  // annotation eno-api asks for hdeni or ecs-hdeni
+  bool exclusive = false;    // the label says eniOnly: its pods have whole ENIs
+  bool unsupported = false;  // a Lingjun node whose annotation eno-api says hdeni or ecs-hdeni
   Backend backend = Backend::kEcs;
 
+  // Never an error: members of the wrong type, which the schema refuses, count as not given.
   static kube::Result<Node> From(kube::JsonView object);
 
   // Whether Berth has anything to do with it: ids, eni, pool and adapters are set, and it is not
@@ -199,16 +211,17 @@ struct Node {
 };
 
 // The merge patch of `status`, with the precondition of the object's version, that makes of the
-// status as it was read `to`; none when nothing differs. Members that Berth does not know stay.
-// O(size of both).
+// status as it was read `to`; none when nothing differs. Maps are patched by key, removed entries
+// are null, arrays are replaced whole. Members that Berth does not know stay. Types and traffic
+// modes that the schema does not have are left out. O(size of both).
 std::optional<Json> StatusPatch(const Node& read, const NodeStatus& to);
 
-// What pods the daemon of a node has set up or torn down, by uid.
+// The pods that the daemon of a node has set up or torn down, by uid.
 struct NodeRuntime {
   Identity id;
   struct Pod {
     std::string pod;       // "ns/name"
-    bool deleted = false;  // the latest of its statuses
+    bool deleted = false;  // the latest of its statuses; of the same second this one
   };
   std::map<std::string, Pod> pods;
 
@@ -220,7 +233,7 @@ struct Pod {
   Identity id;
   std::string node;                    // empty until it is scheduled
   bool needs_ip = false;               // not hostNetwork, Succeeded, Failed, or annotated pod-eni
-  std::vector<std::string> addresses;  // status.podIPs
+  std::vector<std::string> addresses;  // status.podIPs, or status.podIP
 
   static kube::Result<Pod> From(kube::JsonView object);
 };
@@ -230,7 +243,7 @@ struct CoreNode {
   Identity id;
   std::optional<bool> sufficient;
   std::string sufficient_message;
-  std::string conditions;  // JSON array, as it is; for a strategic or JSON patch
+  std::string conditions;  // JSON array as it is, for a strategic or JSON patch; empty for none
 
   static kube::Result<CoreNode> From(kube::JsonView object);
 };
