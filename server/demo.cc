@@ -40,7 +40,10 @@ Options ServeOptionsOf(const DemoOptions& demo) {
   options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
   options.shutdown_delay = std::chrono::seconds(0);
   options.grace_period = std::chrono::seconds(5);
-  if (!demo.no_cloud) options.systems.aliyun.region = kRegion;
+  if (!demo.no_cloud) {
+    options.systems.aliyun.region = kRegion;
+    options.systems.aliyun.eni = true;
+  }
   options.log_format = demo.log_format;
   options.log_level = demo.log_level;
   return options;
@@ -58,6 +61,14 @@ clusters: [{{name: berth-demo, cluster: {{server: "{}", certificate-authority-da
 users: [{{name: berth-demo, user: {{token: "{}"}}}}]
 )",
       url, drogon::utils::base64Encode(ca_pem), token);
+}
+
+// The instances of the demo's nodes, as docs/examples/eni.yaml names them.
+void FillCloud(cloud::simulator::Cloud& cloud) {
+  cloud.vpc().CreateVSwitch(
+      {.id = "vsw-demo", .zone_id = Format("{}-h", kRegion), .cidr = "10.64.0.0/16"});
+  for (int i = 1; i <= kNodes; ++i)
+    cloud.ecs().CreateInstance({.id = Format("i-demo-{}", i), .vswitch_id = "vsw-demo"});
 }
 
 }  // namespace
@@ -152,6 +163,7 @@ std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
   auto cloud = std::make_unique<SimulatedCloud>(executor, SimulateCloudOptions{.region = kRegion});
   const std::string secret = NewToken();
   cloud->cloud().keys().Add({.id = kKeyId, .secret = secret, .caller = "berth"});
+  FillCloud(cloud->cloud());
   return std::make_unique<AliyunAccount>(
       executor, std::move(cloud),
       std::make_unique<cloud::aliyun::FixedCredentials>(

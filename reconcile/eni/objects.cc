@@ -14,6 +14,7 @@ namespace {
 constexpr std::string_view kExclusiveLabel = "k8s.aliyun.com/exclusive-mode-eni-type";
 constexpr std::string_view kLingjunLabel = "alibabacloud.com/lingjun-worker";
 constexpr std::string_view kApiAnnotation = "k8s.aliyun.com/eno-api";
+constexpr std::string_view kErdmaResource = "aliyun/erdma";
 constexpr std::string_view kPodEniAnnotation = "k8s.aliyun.com/pod-eni";
 constexpr std::string_view kSufficientIp = "SufficientIP";
 constexpr async::Duration kLongest = std::chrono::days(365);
@@ -172,11 +173,6 @@ NodeSpec NodeSpec::From(kube::JsonView spec) {
   return result;
 }
 
-bool Nic::HasPod() const {
-  const auto bound = [](const auto& entry) { return !entry.second.pod.empty(); };
-  return std::ranges::any_of(ipv4, bound) || std::ranges::any_of(ipv6, bound);
-}
-
 kube::Result<Node> Node::From(kube::JsonView object) {
   const kube::JsonView metadata = object["metadata"];
   const kube::JsonView labels = metadata["labels"];
@@ -216,7 +212,11 @@ kube::Result<eni::Pod> Pod::From(kube::JsonView object) {
   Pod pod{.id = Identity::From(object, kFinalizer),
           .node = Text(spec["nodeName"]),
           .needs_ip = !ended && !own_eni && !IsTrue(spec["hostNetwork"]),
-          .addresses = {}};
+          .addresses = {},
+          .erdma = false};
+  spec["containers"].ForEachItem([&](kube::JsonView container) {
+    pod.erdma = pod.erdma || container["resources"]["limits"][kErdmaResource].exists();
+  });
   status["podIPs"].ForEachItem([&](kube::JsonView entry) {
     if (std::string ip = Text(entry["ip"]); !ip.empty()) pod.addresses.push_back(std::move(ip));
   });

@@ -234,6 +234,7 @@ struct Pod {
   std::string node;                    // empty until it is scheduled
   bool needs_ip = false;               // not hostNetwork, Succeeded, Failed, or annotated pod-eni
   std::vector<std::string> addresses;  // status.podIPs, or status.podIP
+  bool erdma = false;                  // a container has a limit for aliyun/erdma
 
   static kube::Result<Pod> From(kube::JsonView object);
 };

@@ -1,0 +1,236 @@
+#include "reconcile/eni/node_reconciler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kube/object.h"
+#include "log/format.h"
+
+namespace berth::eni {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// A task of an ENI that failed is followed by the next one after this time.
+constexpr auto kAfterFailure = 30s;
+
+bool IsDue(const std::optional<async::WallTime>& time, async::WallTime now) {
+  return !time || now >= *time;
+}
+
+}  // namespace
+
+async::Task<NodeReconciler::Outcome> NodeReconciler::Reconcile(std::string key) {
+  const Node* cached = parts_.caches.nodes.Get(key);
+  const auto known = memories_.find(key);
+  if (!cached || (known != memories_.end() && known->second.uid != cached->id.uid)) {
+    parts_.tasks.CancelNode(key);
+    if (known != memories_.end()) memories_.erase(known);
+    if (!cached) co_return runtime::Requeue{};
+  }
+  if (!cached->IsOurs() && !(cached->id.deleting != 0 && cached->id.finalizer)) {
+    parts_.tasks.CancelNode(key);
+    memories_.erase(key);
+    co_return runtime::Requeue{};
+  }
+  Memory& memory = memories_[key];
+  memory.uid = cached->id.uid;
+  if (std::exchange(memory.generation, cached->id.generation) != cached->id.generation) {
+    memory.failures = 0;
+    memory.not_before = {};
+  }
+  Pass pass{.key = std::move(key), .node = *cached, .to = cached->status, .memory = memory};
+  pass.pods = PodsOf(pass.node);
+  if (pass.node.id.deleting != 0) co_return co_await End(&pass);
+  co_return co_await Maintain(&pass);
+}
+
+async::Task<NodeReconciler::Outcome> NodeReconciler::Maintain(Pass* pass) {
+  const auto now = parts_.executor.WallNow();
+  if (!pass->node.id.finalizer && !pass->node.unsupported) {
+    if (auto added = co_await SetFinalizer(pass, true); !added)
+      co_return std::unexpected(added.error());
+  }
+  TakeOutcome(*pass);
+  TakeTasks(*pass);
+  if (!pass->node.unsupported) {
+    const Bound bound = BindPods(pass->node, pass->to, pass->pods, now);
+    Shrink(pass->node, pass->to, pass->pods, now, parts_.executor.RandomFraction());
+    pass->wanted =
+        NextJob(pass->node, pass->to, bound, vswitches_, now, parts_.executor.RandomFraction());
+    ChooseJob(*pass);
+  }
+  CancelTasks(*pass);
+  if (auto done = co_await Commit(pass); !done) co_return std::unexpected(done.error());
+  if (auto told = co_await TellCoreNode(pass); !told) co_return std::unexpected(told.error());
+  co_return runtime::Requeue{NextPass(*pass)};
+}
+
+async::Task<kube::Result<void>> NodeReconciler::SetFinalizer(Pass* pass, bool wanted) {
+  Json patch = runtime::PatchOf(pass->node.id);
+  patch["metadata"]["finalizers"] =
+      runtime::FinalizersOf(pass->node.id, wanted ? kFinalizer : std::string_view());
+  const auto written = co_await parts_.api.Patch(kNodes, "", pass->node.id.name,
+                                                 kube::PatchType::kMerge, patch.to_string());
+  if (!written) {
+    if (runtime::IsGone(written.error())) co_return kube::Result<void>();
+    co_return std::unexpected(written.error());
+  }
+  if (!wanted) co_return kube::Result<void>();
+  auto now = kube::Decode<Node>(*written);
+  if (!now) co_return std::unexpected(now.error());
+  pass->memory.version = now->id.version;
+  pass->node = *now;
+  pass->to = now->status;
+  parts_.caches.nodes.Note(std::move(*now));
+  co_return kube::Result<void>();
+}
+
+async::Task<kube::Result<void>> NodeReconciler::Commit(Pass* pass) {
+  pass->to.figures = FiguresOf(pass->to);
+  SetConditions(*pass);
+  if (pass->to.nics != pass->node.status.nics) pass->to.last_modified = parts_.executor.WallNow();
+  if (const auto patch = StatusPatch(pass->node, pass->to)) {
+    const auto written =
+        co_await parts_.api.Patch(kNodes, "", pass->node.id.name, kube::PatchType::kMerge,
+                                  patch->to_string(), {.subresource = "status", .call = {}});
+    if (!written) {
+      if (runtime::IsGone(written.error())) co_return kube::Result<void>();
+      co_return std::unexpected(written.error());
+    }
+    auto now = kube::Decode<Node>(*written);
+    if (!now) co_return std::unexpected(now.error());
+    pass->memory.version = now->id.version;
+    parts_.caches.nodes.Note(std::move(*now));
+  }
+  pass->memory.outcome.reset();
+  for (const TaskId& id : pass->ended) parts_.tasks.Noted(id);
+  for (const auto& note : pass->notes) Record(*pass, note);
+  SubmitTasks(*pass);
+  StartJob(*pass);
+  co_return kube::Result<void>();
+}
+
+void NodeReconciler::TakeTasks(Pass& pass) {
+  for (const Task* task : parts_.tasks.queue().OfNode(pass.key)) {
+    if (!task->ended()) continue;
+    TakeTask(pass.node, pass.to, *task, pass.pods, parts_.executor.WallNow());
+    pass.ended.push_back({task->eni, task->generation});
+    const bool succeeded = task->state == State::kCompleted;
+    pass.notes.push_back({succeeded, std::string(Name(task->operation)) + "ENI",
+                          succeeded ? task->eni : Format("{}: {}", task->eni, task->error)});
+    if (succeeded) {
+      pass.memory.failed.erase(task->eni);
+      if (task->operation == Operation::kDetach) pass.detached.insert(task->eni);
+    } else {
+      pass.memory.failed[task->eni] = parts_.executor.Now();
+      pass.memory.sync_wanted = true;
+    }
+  }
+  for (auto& [id, nic] : pass.to.nics) {
+    if (nic.status == kAttaching && parts_.tasks.queue().IsWithdrawn(id)) nic.status = kDeleting;
+  }
+  const auto is_gone = [&](const auto& entry) { return !pass.to.nics.contains(entry.first); };
+  std::erase_if(pass.memory.failed, is_gone);
+  std::erase_if(pass.memory.born, is_gone);
+}
+
+PodsView NodeReconciler::PodsOf(const Node& node) const {
+  std::vector<const Pod*> pods;
+  parts_.caches.pods.ForEachIn(parts_.caches.pods_by_node, node.id.name,
+                               [&](const std::string&, const Pod& pod) {
+                                 if (pod.needs_ip) pods.push_back(&pod);
+                               });
+  std::ranges::sort(pods, {},
+                    [](const Pod* pod) { return std::pair(pod->id.created, pod->id.Key()); });
+  PodsView view{.runtime = parts_.caches.runtimes.Get(node.id.name)};
+  for (const Pod* pod : pods)
+    view.pods.push_back({pod->id.Key(), pod->id.uid, pod->addresses, pod->erdma});
+  return view;
+}
+
+// Ends tasks that the status does not ask for any more: a pod was seen on an ENI that was to go.
+void NodeReconciler::CancelTasks(const Pass& pass) {
+  for (const Task* task : parts_.tasks.queue().OfNode(pass.key)) {
+    if (task->ended()) continue;
+    const auto nic = pass.to.nics.find(task->eni);
+    const bool attaches = task->operation == Operation::kAttach;
+    const std::string_view wanted = attaches ? kAttaching : kDeleting;
+    if (nic == pass.to.nics.end() || nic->second.status != wanted)
+      parts_.tasks.Cancel(std::string(task->eni));
+  }
+}
+
+// The status says what is to be done, so that a task that was lost with its leader comes again.
+void NodeReconciler::SubmitTasks(Pass& pass) {
+  const auto now = parts_.executor.Now();
+  for (const auto& [id, nic] : pass.to.nics) {
+    const bool attaches = nic.status == kAttaching;
+    if (nic.unschedulable || (!attaches && nic.status != kDeleting)) continue;
+    if (parts_.tasks.queue().Find(id)) continue;
+    const auto failed = pass.memory.failed.find(id);
+    if (failed != pass.memory.failed.end() && now - failed->second < kAfterFailure) continue;
+    const auto born = pass.memory.born.find(id);
+    parts_.tasks.Submit({.eni = id,
+                         .operation = attaches                     ? Operation::kAttach
+                                      : pass.detached.contains(id) ? Operation::kDelete
+                                                                   : Operation::kDetach,
+                         .node = pass.key,
+                         .instance = pass.node.spec.instance,
+                         .account = pass.to.account,
+                         .backend = pass.node.backend,
+                         .born = born == pass.memory.born.end() ? started_ : born->second,
+                         .ipv4_addresses = static_cast<int>(nic.ipv4.size()),
+                         .ipv6_addresses = static_cast<int>(nic.ipv6.size()),
+                         .ipv4_prefixes = static_cast<int>(nic.ipv4_prefixes.size()),
+                         .ipv6_prefixes = static_cast<int>(nic.ipv6_prefixes.size())});
+  }
+}
+
+bool NodeReconciler::IsSyncDue(const Pass& pass) const {
+  const Memory& memory = pass.memory;
+  const auto now = parts_.executor.WallNow();
+  if (pass.to.account.empty() || memory.sync_wanted || IsDue(pass.to.next_sync, now)) return true;
+  const bool missing = std::ranges::any_of(memory.missing, [&](const auto& entry) {
+    return parts_.executor.Now() - entry.second >= kMissingFor;
+  });
+  return missing || (IsTransitional(pass.to) && IsDue(pass.to.last_sync, now - kSyncTransitional));
+}
+
+// Whether an ENI is on its way in the cloud without a task of ours.
+bool NodeReconciler::IsTransitional(const NodeStatus& status) {
+  return std::ranges::any_of(status.nics, [](const auto& entry) {
+    const Nic& nic = entry.second;
+    return !nic.unschedulable && nic.status != kInUse && nic.status != kAttaching &&
+           nic.status != kDeleting;
+  });
+}
+
+async::Duration NodeReconciler::NextPass(const Pass& pass) const {
+  const Memory& memory = pass.memory;
+  const auto now = parts_.executor.Now();
+  async::Duration next = pass.node.spec.pool_sync_period.value_or(kPoolEach);
+  if (memory.not_before > now) next = std::min(next, memory.not_before - now);
+  if (IsTransitional(pass.to) || !memory.missing.empty()) next = std::min(next, kSyncTransitional);
+  const bool unsettled =
+      !pass.to.attempts.empty() || std::ranges::any_of(pass.to.nics, [](auto& nic) {
+        return nic.second.status == kAttaching || nic.second.status == kDeleting;
+      });
+  if (unsettled) next = std::min<async::Duration>(next, kAfterFailure);
+  const auto wall = parts_.executor.WallNow();
+  if (const auto& reclaim = pass.to.next_reclaim; reclaim && *reclaim > wall)
+    next = std::min<async::Duration>(next, *reclaim - wall);
+  return std::max<async::Duration>(next, 1s);
+}
+
+bool NodeReconciler::IsOwnWrite(const std::string& key, const std::string& version) const {
+  const auto found = memories_.find(key);
+  return found != memories_.end() && found->second.version == version;
+}
+
+cloud::EniAccounts* NodeReconciler::AccountsOf(const Node& node) const {
+  return node.backend == Backend::kEflo ? parts_.backends.eflo : &parts_.backends.ecs;
+}
+
+}  // namespace berth::eni

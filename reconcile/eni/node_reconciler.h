@@ -1,0 +1,192 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "async/executor.h"
+#include "async/task.h"
+#include "cloud/eni.h"
+#include "kube/api.h"
+#include "kube/events.h"
+#include "kube/informer.h"
+#include "reconcile/eni/cloud_job.h"
+#include "reconcile/eni/objects.h"
+#include "reconcile/eni/pool.h"
+#include "reconcile/eni/task_runner.h"
+#include "reconcile/runtime/controller.h"
+#include "reconcile/runtime/overlay.h"
+
+namespace berth::eni {
+
+// The caches that a node's pool depends on.
+struct Caches {
+  runtime::Overlay<Node>& nodes;
+  const kube::Informer<Pod>& pods;
+  std::size_t pods_by_node;
+  const kube::Informer<NodeRuntime>& runtimes;
+  const kube::Informer<CoreNode>& core_nodes;
+};
+
+// The accounts of each backend; without EFLO nodes of it are not looked after.
+struct Backends {
+  cloud::EniAccounts& ecs;
+  cloud::EniAccounts* eflo = nullptr;
+};
+
+// Keeps Nodes. A pass never waits for the cloud: it takes over what jobs and tasks have come to,
+// works out the pool, writes the status as one patch, and then begins what the status says: tasks
+// for ENIs that are Attaching or Deleting, and one job a node. So a crash finds everything in the
+// status: an attempt is there before its create, Deleting before a detach or an unassignment.
+class NodeReconciler {
+ public:
+  using Outcome = kube::Result<runtime::Requeue>;
+
+  // A sync with the cloud comes after this time, of an ENI that is on its way sooner.
+  static constexpr async::Duration kSyncEach = std::chrono::hours(12);
+  static constexpr async::Duration kSyncTransitional = std::chrono::seconds(30);
+  // The pool is looked at after this time, unless its poolSyncPeriod says otherwise.
+  static constexpr async::Duration kPoolEach = std::chrono::minutes(2);
+  // A vSwitch without addresses is passed over for this time.
+  static constexpr async::Duration kVSwitchFull = std::chrono::minutes(20);
+  static constexpr async::Duration kVSwitchFresh = std::chrono::minutes(10);
+  // An ENI that no list has is gone if it is not listed this time later either.
+  static constexpr async::Duration kMissingFor = std::chrono::seconds(60);
+  // A client token is good for a day; much younger attempts are repeated, older ones searched for.
+  static constexpr async::Duration kTokenLife = std::chrono::hours(1);
+  static constexpr async::Duration kLongestPause = std::chrono::minutes(2);
+
+  struct Parts {
+    async::Executor& executor;
+    kube::Api api;
+    kube::EventRecorder& events;
+    Caches caches;
+    Backends backends;
+    std::string cluster;  // the value of kClusterTag
+    TaskRunner& tasks;
+    std::function<void(const std::string& key)> again;
+  };
+
+  explicit NodeReconciler(Parts parts)
+      : parts_(std::move(parts)), started_(parts_.executor.Now()) {}
+
+  async::Task<Outcome> Reconcile(std::string key);
+
+  // Whether a version of a Node is this reconciler's own write.
+  bool IsOwnWrite(const std::string& key, const std::string& version) const;
+  // Entries of all tables by object. None is left when all objects are gone.
+  std::size_t Remembered() const { return memories_.size(); }
+
+ private:
+  // An attempt's requests, as far as this leader sent them.
+  struct Sends {
+    bool certain = false;  // all of them were ours, and each was answered with a refusal
+    async::TimePoint last{};
+    bool refused = false;  // for good, by the last answer
+  };
+  // Knowledge of a Node beside its status, for as long as this leader leads.
+  struct Memory {
+    std::string uid;
+    std::string version;  // of the last write
+    std::int64_t generation = 0;
+    async::Running job;
+    std::optional<JobOutcome> outcome;  // to be taken over
+    bool sync_wanted = false;
+    std::map<std::string, Sends> sends;               // by token
+    std::map<std::string, async::TimePoint> missing;  // IDs that lists lack, since when
+    std::map<std::string, async::TimePoint> born;      // ENIs that this leader made, when
+    std::map<std::string, async::TimePoint> failed;   // ENIs whose last task failed, when
+    int failures = 0;                                 // of jobs in a row
+    async::TimePoint not_before{};                    // the next job
+    std::optional<Error> failure;                     // of the last job
+    std::optional<cloud::Place> elsewhere;            // the place of the key, when it is not ours
+    bool swept = false;  // of a deleted Node: the last sync showed no ENI of ours
+  };
+  // An event to be recorded once the status says the same.
+  struct Note {
+    bool succeeded = false;
+    std::string what;  // "CreateENI"
+    std::string text;
+  };
+  // One pass over one Node.
+  struct Pass {
+    std::string key;
+    Node node;
+    NodeStatus to;
+    Memory& memory;
+    PodsView pods = {};
+    Wanted wanted = {};
+    bool news = false;                    // the job's outcome was not taken before
+    std::vector<TaskId> ended = {};       // tasks whose end `to` has
+    std::set<std::string> detached = {};  // ENIs among them that are Available now
+    std::vector<Note> notes = {};
+    std::optional<JobOrder> order = {};
+  };
+  // A condition that is not all well.
+  struct Trouble {
+    std::string reason;
+    std::string message;
+  };
+
+  async::Task<Outcome> Maintain(Pass* pass);
+  async::Task<Outcome> End(Pass* pass);
+  async::Task<kube::Result<void>> SetFinalizer(Pass* pass, bool wanted);
+  // Writes `to`, then begins tasks and the job.
+  async::Task<kube::Result<void>> Commit(Pass* pass);
+  async::Task<kube::Result<void>> TellCoreNode(Pass* pass);
+
+  // Takes over what the cloud and the tasks have come to.
+  void TakeOutcome(Pass& pass);
+  void Take(Pass& pass, outcome::Sync& end, const cloud::Place& here);
+  void Take(Pass& pass, outcome::Find& end, const cloud::Place& here);
+  void Take(Pass& pass, outcome::ReadVSwitches& end, const cloud::Place& here);
+  void Take(Pass& pass, outcome::Create& end, const cloud::Place& here);
+  void Take(Pass& pass, outcome::Assign& end, const cloud::Place& here);
+  void Take(Pass& pass, outcome::Unassign& end, const cloud::Place& here);
+  void Adopt(Pass& pass, const std::string& token, const cloud::Eni& eni);
+  void NoteError(Memory& memory, const Error* error);
+  void NoteVSwitch(const cloud::VSwitch& vswitch);
+  void SetNicCondition(Nic& nic, const std::string& type, const Error& error);
+  void TakeTasks(Pass& pass);
+  // The ENIs of a deleted Node that go with it.
+  static void MarkOwn(Pass& pass, const CloudView& view);
+
+  // Chooses and begins work.
+  PodsView PodsOf(const Node& node) const;
+  void ChooseJob(Pass& pass);
+  std::optional<JobOrder> OrderFor(Pass& pass);
+  std::optional<JobOrder> OrderForAttempt(Pass& pass);
+  JobOrder Order(const Pass& pass, decltype(JobOrder::work) work) const;
+  JobOrder SyncOrder(const Pass& pass) const;
+  JobOrder CreateOrder(const Pass& pass, const Attempt& attempt);
+  bool IsSyncDue(const Pass& pass) const;
+  static bool IsTransitional(const NodeStatus& status);
+  std::vector<std::string> StaleVSwitches(const Node& node) const;
+  void CancelTasks(const Pass& pass);
+  void SubmitTasks(Pass& pass);
+  void StartJob(Pass& pass);
+  async::Task<void> RunJob(std::string key, JobOrder order, cloud::EniAccounts* accounts);
+  async::Task<bool> IsStillWanted(std::string key, std::string uid, std::string token);
+  async::Duration NextPass(const Pass& pass) const;
+  cloud::EniAccounts* AccountsOf(const Node& node) const;
+
+  // Tells people.
+  std::optional<Trouble> TroubleOf(const Pass& pass) const;
+  void SetConditions(Pass& pass) const;
+  void Record(const Pass& pass, const Note& note);
+
+  Parts parts_;
+  const async::TimePoint started_;
+  std::unordered_map<std::string, Memory> memories_;  // by key
+  VSwitches vswitches_;
+  std::map<std::string, async::TimePoint> vswitches_read_;  // by ID
+};
+
+}  // namespace berth::eni

@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <utility>
+
+#include "reconcile/eni/node_reconciler.h"
+
+namespace berth::eni {
+namespace {
+
+bool HasTag(const cloud::Eni& eni, std::string_view key, std::string_view value) {
+  const auto found = eni.tags.find(std::string(key));
+  return found != eni.tags.end() && found->second == value;
+}
+
+// Whether an ENI goes with its Node: made by Berth for this Node, or by Terway for its instance.
+bool IsOwn(const Node& node, const cloud::Eni& eni) {
+  if (eni.service_managed || (eni.type != kSecondaryType && eni.type != kTrunkType)) return false;
+  const bool is_here = eni.instance_id == node.spec.instance && !eni.instance_id.empty();
+  if (eni.tags.contains(std::string(kNodeTag)))
+    return HasTag(eni, kNodeTag, node.id.uid) && (is_here || eni.instance_id.empty());
+  const bool is_known = node.status.nics.contains(eni.id);
+  return HasTag(eni, kCreatorTag, kCreator) && (is_here || (is_known && eni.instance_id.empty()));
+}
+
+bool IsGoing(const NodeStatus& status) {
+  return std::ranges::any_of(status.nics,
+                             [](const auto& entry) { return entry.second.status == kDeleting; });
+}
+
+}  // namespace
+
+// The tags tell which ENIs are ours, and only the cloud knows them: a Node ends with a sync that
+// shows none of ours.
+void NodeReconciler::MarkOwn(Pass& pass, const CloudView& view) {
+  pass.memory.swept = true;
+  for (const cloud::Eni& eni : view.enis) {
+    if (!IsOwn(pass.node, eni)) continue;
+    pass.memory.swept = false;
+    Nic& nic = pass.to.nics[eni.id];
+    nic.id = eni.id;
+    nic.status = kDeleting;
+    nic.unschedulable = false;
+  }
+}
+
+async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
+  Memory& memory = pass->memory;
+  if (!pass->node.id.finalizer) {  // others hold it, and nothing of ours is left
+    parts_.tasks.CancelNode(pass->key);
+    co_return runtime::Requeue{};
+  }
+  for (const Task* task : parts_.tasks.queue().OfNode(pass->key)) {
+    if (task->operation == Operation::kAttach) parts_.tasks.Cancel(std::string(task->eni));
+  }
+  TakeOutcome(*pass);
+  TakeTasks(*pass);
+  // A request of this leader's that was answered, or never sent, leaves nothing behind.
+  if (!memory.job) {
+    std::erase_if(pass->to.attempts, [&](const auto& entry) {
+      const auto sends = memory.sends.find(entry.first);
+      return sends != memory.sends.end() && sends->second.certain;
+    });
+  }
+  const bool is_empty = !memory.job && pass->to.attempts.empty() && !IsGoing(pass->to);
+  if (is_empty && memory.swept) {
+    if (auto removed = co_await SetFinalizer(pass, false); !removed)
+      co_return std::unexpected(removed.error());
+    co_return runtime::Requeue{};
+  }
+  if (!memory.job && AccountsOf(pass->node) && parts_.executor.Now() >= memory.not_before) {
+    pass->order = OrderForAttempt(*pass);
+    if (!pass->order && (is_empty || !IsGoing(pass->to))) pass->order = SyncOrder(*pass);
+  }
+  if (auto done = co_await Commit(pass); !done) co_return std::unexpected(done.error());
+  co_return runtime::Requeue{NextPass(*pass)};
+}
+
+}  // namespace berth::eni
