@@ -62,11 +62,10 @@ LiveApi::LiveApi()
       http_(Settings(pki_, dir_.path(), registry_)) {
   authenticator_.SetRequestHeader(std::make_shared<const apis::RequestHeaderConfig>(
       apis::RequestHeaderConfig::Usual(pki_.front_proxy_ca.cert_pem, {"front-proxy-client"})));
-  gadgets.OnDelete(
-      [this](const std::string& ns, const std::string& name) -> std::expected<void, kube::Status> {
-        gadgets.Remove(ns, name);
-        return {};
-      });
+  gadgets.OnDelete([this](const apis::Deletion& deletion, async::Executor&, auto answer) {
+    if (!deletion.dry_run) gadgets.Remove(deletion.ns, deletion.name);
+    answer({});
+  });
   for (auto* collection : {&gadgets, &bigs, &fleetings}) api_.Add(*collection);
   api_.Add(ping);
   api_.Start();

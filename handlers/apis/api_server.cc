@@ -311,20 +311,24 @@ void ApiServer::Delete(const Exchange& exchange, ResourceStore& store) {
       body.empty() ? kube::Result<kube::JsonView>(kube::JsonView()) : document.Parse(body);
   if (!options) return exchange.Answer(kube::BadRequest(options.error().message));
   const kube::JsonView preconditions = (*options)["preconditions"];
-  const auto uid = preconditions["uid"].String();
+  const auto wanted_uid = preconditions["uid"].String();
   const auto at = preconditions["resourceVersion"].String();
-  if ((uid && *uid != object->uid) || (at && *at != std::to_string(object->version))) {
+  if ((wanted_uid && *wanted_uid != object->uid) ||
+      (at && *at != std::to_string(object->version))) {
     return exchange.Answer(kube::Conflict(kGroup, plural, name, "the precondition does not hold"));
   }
-  // A dry run has passed every check that there is.
   const bool dry_run =
       (*options)["dryRun"].size() > 0 || !exchange.target->Parameter("dryRun").empty();
-  if (!dry_run) {
-    if (const auto deleted = store.Delete(ns, name); !deleted)
-      return exchange.Answer(deleted.error());
-  }
-  exchange.Answer(kube::Success(
-      {.name = name, .group = kGroup, .kind = plural, .uid = object->uid, .causes = {}}));
+  store.Delete({.ns = ns, .name = name, .dry_run = dry_run}, LoopExecutor::OfThisThread(),
+               [exchange, uid = object->uid](std::expected<void, kube::Status> deleted) {
+                 if (!deleted) return exchange.Answer(deleted.error());
+                 const auto& asked = exchange.attributes;
+                 exchange.Answer(kube::Success({.name = asked.name,
+                                                .group = kGroup,
+                                                .kind = asked.resource,
+                                                .uid = uid,
+                                                .causes = {}}));
+               });
 }
 
 void ApiServer::Create(const Exchange& exchange, Action& action) {

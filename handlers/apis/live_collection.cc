@@ -120,12 +120,26 @@ bool LiveCollection::Remove(const std::string& ns, const std::string& name) {
     const std::lock_guard lock(mutex_);
     const auto found = entries_.find({ns, name});
     if (found == entries_.end()) return false;
-    auto last = std::make_shared<const Object>(AtVersion(*found->second.object, ++version_));
-    Record({EventType::kDeleted, version_, std::move(last), nullptr});
+    RecordEnd(found->second);
     entries_.erase(found);
   }
   Notify();
   return true;
+}
+
+void LiveCollection::Clear() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (entries_.empty()) return;
+    for (const auto& [key, entry] : entries_) RecordEnd(entry);
+    entries_.clear();
+  }
+  Notify();
+}
+
+void LiveCollection::RecordEnd(const Entry& entry) {
+  auto last = std::make_shared<const Object>(AtVersion(*entry.object, ++version_));
+  Record({EventType::kDeleted, version_, std::move(last), nullptr});
 }
 
 void LiveCollection::Record(Event event) {
@@ -179,10 +193,9 @@ std::optional<std::vector<Event>> LiveCollection::Since(std::uint64_t version) c
   return std::vector<Event>(first, history_.end());
 }
 
-std::expected<void, kube::Status> LiveCollection::Delete(const std::string& ns,
-                                                         const std::string& name) {
-  if (!deleter_) return std::unexpected(kube::MethodNotAllowed(kGroup, type_.plural, "delete"));
-  return deleter_(ns, name);
+void LiveCollection::Delete(const Deletion& deletion, async::Executor& home, Deleted answer) {
+  if (deleter_) return deleter_(deletion, home, std::move(answer));
+  answer(std::unexpected(kube::MethodNotAllowed(kGroup, type_.plural, "delete")));
 }
 
 }  // namespace berth::apis

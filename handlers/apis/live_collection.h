@@ -25,8 +25,7 @@ class LiveCollection : public ResourceStore {
     std::vector<Cell> cells;
     Json content;  // members beside apiVersion, kind and metadata
   };
-  using Deleter = std::function<std::expected<void, kube::Status>(const std::string& ns,
-                                                                  const std::string& name)>;
+  using Deleter = std::function<void(const Deletion& deletion, async::Executor& home, Deleted)>;
 
   // `first_version` is above every version of an earlier process, so that a watch across a restart
   // starts over.
@@ -38,7 +37,10 @@ class LiveCollection : public ResourceStore {
   void Put(Draft draft);
   // False when there is none. O(log n).
   bool Remove(const std::string& ns, const std::string& name);
-  // Is called when a client deletes an object of a deletable type. Before serving only.
+  // Removes all.
+  void Clear();
+  // Is called when a client deletes an object of a deletable type; see ResourceStore::Delete.
+  // Before serving only.
   void OnDelete(Deleter deleter) { deleter_ = std::move(deleter); }
 
   const ResourceType& type() const override { return type_; }
@@ -48,7 +50,7 @@ class LiveCollection : public ResourceStore {
   std::uint64_t version() const override;
   std::optional<std::vector<Event>> Since(std::uint64_t version) const override;
   void Subscribe(Listener listener) override { listeners_.push_back(std::move(listener)); }
-  std::expected<void, kube::Status> Delete(const std::string& ns, const std::string& name) override;
+  void Delete(const Deletion& deletion, async::Executor& home, Deleted answer) override;
 
  private:
   struct Entry {
@@ -60,6 +62,7 @@ class LiveCollection : public ResourceStore {
   ObjectPtr Build(const Draft& draft, const std::string& uid, std::int64_t created,
                   std::uint64_t version) const;
   void Record(Event event);
+  void RecordEnd(const Entry& entry);
   void Notify() const;
 
   const ResourceType type_;

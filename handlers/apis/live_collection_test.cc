@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "async/test_executor.h"
 #include "handlers/apis/test_gadgets.h"
 
 namespace berth::apis {
@@ -257,19 +258,42 @@ TEST(LiveCollection, StateAndEventsSinceAgree) {
 }
 
 TEST(LiveCollection, DeletionIsTheOwnersBusiness) {
+  async::TestExecutor home;
   auto gadgets = Gadgets();
   gadgets.Put(Gadget("a", "x", 1));
-  EXPECT_EQ(gadgets.Delete("a", "x").error().code, 405);
-  gadgets.OnDelete(
-      [&](const std::string& ns, const std::string& name) -> std::expected<void, kube::Status> {
-        if (name == "kept")
-          return std::unexpected(kube::Conflict(kGroup, "gadgets", name, "in use"));
-        gadgets.Remove(ns, name);
-        return {};
-      });
-  EXPECT_TRUE(gadgets.Delete("a", "x"));
+  const auto code_of = [&](const Deletion& deletion) {
+    int code = 0;
+    gadgets.Delete(deletion, home, [&](const std::expected<void, kube::Status>& deleted) {
+      code = deleted ? 200 : deleted.error().code;
+    });
+    return code;
+  };
+  EXPECT_EQ(code_of({"a", "x"}), 405);
+  gadgets.OnDelete([&](const Deletion& deletion, async::Executor&, auto answer) {
+    if (deletion.name == "kept")
+      return answer(std::unexpected(kube::Conflict(kGroup, "gadgets", deletion.name, "in use")));
+    if (!deletion.dry_run) gadgets.Remove(deletion.ns, deletion.name);
+    answer({});
+  });
+  EXPECT_EQ(code_of({"a", "x", true}), 200);
+  EXPECT_NE(gadgets.Get("a", "x"), nullptr);
+  EXPECT_EQ(code_of({"a", "x"}), 200);
   EXPECT_EQ(gadgets.Get("a", "x"), nullptr);
-  EXPECT_EQ(gadgets.Delete("a", "kept").error().code, 409);
+  EXPECT_EQ(code_of({"a", "kept"}), 409);
+}
+
+TEST(LiveCollection, AWatcherHearsOfEveryObjectWhenAllAreRemoved) {
+  auto gadgets = Gadgets();
+  for (const char* name : {"x", "y"}) gadgets.Put(Gadget("a", name, 1));
+  const auto version = gadgets.version();
+  gadgets.Clear();
+  gadgets.Clear();
+  const auto events = gadgets.Since(version).value();
+  ASSERT_EQ(events.size(), 2);
+  for (const Event& event : events) EXPECT_EQ(event.type, EventType::kDeleted);
+  EXPECT_LT(events[0].object->version, events[1].object->version);
+  EXPECT_TRUE(
+      gadgets.List("", [](const Object&) { return true; }, std::nullopt, 0).objects.empty());
 }
 
 TEST(LiveCollection, WritersAndReadersMayBeOnManyThreads) {

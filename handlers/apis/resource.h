@@ -117,6 +117,12 @@ struct Page {
   std::size_t remaining = 0;       // objects from there on that pass the filter
 };
 
+struct Deletion {
+  std::string ns;
+  std::string name;
+  bool dry_run = false;  // everything is checked, nothing done
+};
+
 // A collection that can be read and followed. Thread-safe.
 class ResourceStore {
  public:
@@ -143,10 +149,10 @@ class ResourceStore {
   // Before serving only.
   virtual void Subscribe(Listener listener) = 0;
 
-  // Asks for the object's end. Success means accepted; the object goes when its owner has let it
-  // go.
-  virtual std::expected<void, kube::Status> Delete(const std::string& ns,
-                                                   const std::string& name) = 0;
+  // Asks for the object's end. Answers once, on `home`, the thread this is called on; perhaps after
+  // it has returned. Success means accepted; the object goes when its owner has let it go.
+  using Deleted = std::move_only_function<void(std::expected<void, kube::Status>)>;
+  virtual void Delete(const Deletion& deletion, async::Executor& home, Deleted answer) = 0;
 };
 
 // A resource of which nothing is kept: to create one is to have something done. Thread-safe.

@@ -48,21 +48,27 @@ void TaskQueue::CancelNode(const std::string& node, async::TimePoint now) {
   for (const std::string& eni : enis) Forget(eni, now);
 }
 
-Withdrawal TaskQueue::Withdraw(const std::string& eni, async::TimePoint now) {
+Withdrawal TaskQueue::MayWithdraw(const std::string& eni) const {
   const auto found = tasks_.find(eni);
-  if (found == tasks_.end()) {
-    if (!shown_.Remove(eni)) return Withdrawal::kNoTask;
-    Touch(eni);
-    return Withdrawal::kWithdrawn;
-  }
+  if (found == tasks_.end()) return shown_.Find(eni) ? Withdrawal::kWithdrawn : Withdrawal::kNoTask;
   const Entry& entry = found->second;
   if (entry.ended()) return Withdrawal::kUnrecorded;
   if (entry.operation != Operation::kAttach) return Withdrawal::kReleasing;
-  if (entry.sending || entry.state == State::kRunning) return Withdrawal::kAccepted;
+  const bool asked = entry.sending || entry.state == State::kRunning;
+  return asked ? Withdrawal::kAccepted : Withdrawal::kWithdrawn;
+}
+
+Withdrawal TaskQueue::Withdraw(const std::string& eni, async::TimePoint now) {
+  const Withdrawal withdrawal = MayWithdraw(eni);
+  if (withdrawal != Withdrawal::kWithdrawn) return withdrawal;
+  if (shown_.Remove(eni)) {
+    Touch(eni);
+    return withdrawal;
+  }
   Forget(eni, now);
   if (withdrawn_.size() == kMostWithdrawn) withdrawn_.pop_front();
   withdrawn_.push_back(eni);
-  return Withdrawal::kWithdrawn;
+  return withdrawal;
 }
 
 bool TaskQueue::IsWithdrawn(const std::string& eni) const {
@@ -110,12 +116,14 @@ std::vector<TaskChange> TaskQueue::TakeChanges() {
   for (const std::string& eni : changed_) {
     const Task* task = Find(eni);
     if (!task) task = shown_.Find(eni);
+    const auto told = published_.find(eni);
+    changes.push_back(
+        {eni, task, task && told != published_.end() && told->second != task->generation});
     if (task) {
-      published_.insert(eni);
+      published_.insert_or_assign(eni, task->generation);
     } else {
-      published_.erase(eni);
+      published_.erase(told);
     }
-    changes.push_back({eni, task});
   }
   changed_.clear();
   return changes;

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ enum class Withdrawal : std::uint8_t {
 struct TaskChange {
   std::string eni;
   const Task* task = nullptr;
+  bool replaced = false;  // it was told of another task of this ENI before
 };
 
 // The attaches, detaches and deletions of ENIs that are under way, one an ENI. Plain: whoever has
@@ -65,6 +67,8 @@ class TaskQueue {
   void CancelNode(const std::string& node, async::TimePoint now);
   // Cancels for a user, as far as it can be done.
   Withdrawal Withdraw(const std::string& eni, async::TimePoint now);
+  // The answer that Withdraw would give.
+  Withdrawal MayWithdraw(const std::string& eni) const;
   // The attach of this ENI was withdrawn and nothing submitted for it since: it is to be given up,
   // not attached after all.
   bool IsWithdrawn(const std::string& eni) const;  // O(kMostWithdrawn)
@@ -155,8 +159,8 @@ class TaskQueue {
   std::array<std::size_t, kStates> counts_{};
   EndedTasks shown_;
   std::deque<std::string> withdrawn_;
-  std::unordered_set<std::string> published_;  // that TakeChanges told of
-  std::unordered_set<std::string> changed_;    // of those and of tasks that there are
+  std::unordered_map<std::string, std::uint64_t> published_;  // generations; TakeChanges told of
+  std::unordered_set<std::string> changed_;  // of those and of tasks that there are
   std::uint64_t last_generation_ = 0;
 };
 

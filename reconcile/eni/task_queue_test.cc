@@ -337,12 +337,14 @@ TEST_F(TaskQueueTest, ALaterTaskOfTheEniIsShownInPlaceOfTheEndedOne) {
   const TaskId id = Submit("eni-1");
   LookAt(id, "InUse", "i-n1");
   queue_.Noted(id, now_);
+  EXPECT_FALSE(queue_.TakeChanges().front().replaced);
   Submit("eni-1", Operation::kDetach);
   now_ += 10min;
   queue_.Expire(now_);
   const auto changes = queue_.TakeChanges();
   ASSERT_THAT(changes, SizeIs(1));
   EXPECT_EQ(changes[0].task->operation, Operation::kDetach);
+  EXPECT_TRUE(changes[0].replaced);
 }
 
 TEST_F(TaskQueueTest, AnEniThatIsBoundAtItsCreateIsPolledAndNotAttached) {

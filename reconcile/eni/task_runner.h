@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,8 @@ class TaskRunner {
   std::vector<TaskChange> TakeChanges();
 
   const TaskQueue& queue() const { return queue_; }
+  // Expires with the runner: for who keeps a pointer to it.
+  std::weak_ptr<const void> alive() const { return alive_; }
   // Calls under way.
   std::size_t calls() const { return looks_ + requests_; }
 
@@ -71,6 +74,7 @@ class TaskRunner {
   async::Executor& executor_;
   const Options options_;
   TaskQueue queue_;
+  const std::shared_ptr<const void> alive_ = std::make_shared<char>();
   async::Handle timer_;
   std::optional<async::TimePoint> timer_at_;
   std::size_t looks_ = 0;
