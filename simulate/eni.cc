@@ -151,15 +151,15 @@ struct Eni::InRegion : Account {
   InRegion(Eni& owner, World& world, Process& process)
       : wire(owner, world, process),
         credentials(owner),
-        ecs(process, wire, credentials, nullptr,
-            OptionsFor(cloud::aliyun::EcsEndpoint(kRegion, false), cloud::aliyun::kEcsVersion)),
-        vpc(process, wire, credentials, nullptr,
-            OptionsFor(cloud::aliyun::VpcEndpoint(kRegion, false), cloud::aliyun::kVpcVersion)),
+        ecs_api(process, wire, credentials, nullptr,
+                OptionsFor(cloud::aliyun::EcsEndpoint(kRegion, false), cloud::aliyun::kEcsVersion)),
+        vpc_api(process, wire, credentials, nullptr,
+                OptionsFor(cloud::aliyun::VpcEndpoint(kRegion, false), cloud::aliyun::kVpcVersion)),
         accounts(
             process, wire, nullptr,
             OptionsFor(cloud::aliyun::VpcEndpoint(kRegion, false), cloud::aliyun::kVpcVersion)),
         clients(apis, credentials, accounts, kRegion) {}
-  cloud::EniAccounts* enis() override { return &clients; }
+  cloud::EniAccounts* ecs() override { return &clients; }
 
   static cloud::aliyun::ApiOptions OptionsFor(std::string endpoint, std::string_view version) {
     return {.endpoint = std::move(endpoint),
@@ -170,9 +170,9 @@ struct Eni::InRegion : Account {
 
   Wire wire;
   Keys credentials;
-  cloud::aliyun::ApiClient ecs;
-  cloud::aliyun::ApiClient vpc;
-  const cloud::aliyun::EniApis apis{ecs, vpc};
+  cloud::aliyun::ApiClient ecs_api;
+  cloud::aliyun::ApiClient vpc_api;
+  const cloud::aliyun::EniApis apis{ecs_api, vpc_api};
   cloud::aliyun::KeyAccounts accounts;
   cloud::aliyun::EniClients clients;
 };
