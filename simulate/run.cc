@@ -8,6 +8,7 @@
 
 #include "simulate/cache.h"
 #include "simulate/eip.h"
+#include "simulate/eni.h"
 #include "simulate/ipam.h"
 #include "simulate/leadership.h"
 #include "simulate/toy.h"
@@ -47,6 +48,10 @@ const std::vector<Simulation>& Simulations() {
       {"eip",
        "elastic IPs on a simulated Alibaba Cloud",
        {{"", [](std::uint64_t seed) { return std::make_unique<Eip>(seed); }}},
+       true},
+      {"eni",
+       "network interfaces on a simulated Alibaba Cloud",
+       {{"", [](std::uint64_t seed) { return std::make_unique<Eni>(seed); }}},
        true},
       {"leadership",
        "three replicas of which only the leader may write",

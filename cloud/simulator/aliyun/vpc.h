@@ -67,6 +67,7 @@ class VpcProduct : public Product {
   // CIDR is none, its IPv6 CIDR no "…::/64", or the ID is taken.
   std::optional<std::string> CreateVSwitch(VSwitch facts);
   VSwitchRecords& vswitches() { return vswitches_; }
+  const VSwitchRecords& vswitches() const { return vswitches_; }
   void SetQuota(std::size_t eips) { options_.eip_quota = eips; }
   // Locks an EIP that exists, as for overdue payments (financial) or abuse (security); no reasons
   // unlock it. Throws std::out_of_range.

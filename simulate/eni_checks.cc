@@ -1,0 +1,309 @@
+// What must hold after each write, and in the end.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "log/format.h"
+#include "reconcile/eni/objects.h"
+#include "simulate/eni.h"
+#include "simulate/objects.h"
+#include "simulate/world.h"
+
+namespace berth::simulate {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Berth must have been quiet for so long in the end.
+constexpr auto kQuiet = 3min;
+// Calls to the cloud and writes, of a Node, in that time.
+constexpr std::uint64_t kMostCalls = 4;
+constexpr std::uint64_t kMostWrites = 1;
+
+// The name of the Node that a request is about; empty for none.
+std::string NodeOf(const kube::Request& request) {
+  const std::string prefix = std::string(EniNodes::kCollection) + "/";
+  if (!request.path.starts_with(prefix)) return "";
+  std::string name = request.path.substr(prefix.size());
+  return name.substr(0, name.find('/'));
+}
+
+int Number(const Json& object, std::string_view member) {
+  return object.get_value_or<int>(member, 0);
+}
+
+bool HasFlag(const Json& object, std::string_view member) {
+  return object.get_value_or<bool>(member, false);
+}
+
+// The ENIs that the flavors allow.
+int MostEnis(const Json& spec) {
+  int all = 0;
+  const Json flavors = spec.get_value_or<Json>("flavor", Json::Array());
+  for (const Json& flavor : flavors.array_range()) all += Number(flavor, "count");
+  return all;
+}
+
+// Addresses of a Nic that no pod has and that can be given to one.
+int IdleOf(const NicView& nic) {
+  if (nic.status != "InUse" || nic.unschedulable) return 0;
+  return static_cast<int>(std::ranges::count_if(nic.ipv4, [](const auto& entry) {
+    return entry.second.status == "Valid" && !entry.second.bound();
+  }));
+}
+
+}  // namespace
+
+std::optional<std::string> Eni::Check(World& world, const std::string& writer,
+                                      const kube::Request& request) {
+  const bool by_user = writer == "user";
+  if (by_user && request.path.contains("/noderuntimes") && !pods_->writing()) {
+    for (const std::string& name : fleet_.names()) pods_->Distrust(name);
+  }
+  if (request.path.empty() || request.path == EniNodes::kCollection) nodes_->RefreshAll();
+  const std::string name = NodeOf(request);
+  if (name.empty()) return std::nullopt;
+  cloud_.Settle(world.scheduler().WallNow());
+  const auto before = nodes_->Refresh(name);
+  const NodeView* after = nodes_->Find(name);
+  if (before && (!after || after->uid != before->uid)) Gone(*before);
+  if (!after) return std::nullopt;
+  for (const auto& [id, nic] : after->nics) orphans_.erase(id);
+  if (by_user || !before || before->uid != after->uid) return std::nullopt;
+  if (request.path.ends_with("/status")) ++writes_;
+  if (auto wrong = witness_->Wrote(*before, *after)) return Format("{}: {}", name, *wrong);
+  if (!request.path.ends_with("/status") || witness_->WasTampered(name)) return std::nullopt;
+  return CheckFigures(*after);
+}
+
+// A Node is gone; without its finalizer nobody has seen to its ENIs.
+void Eni::Gone(const NodeView& before) {
+  if (before.has_finalizer || before.deleting) {
+    if (!witness_->WasTampered(before.name)) return;
+  }
+  for (const auto& [id, nic] : before.nics) orphans_.insert(id);
+}
+
+std::optional<std::string> Eni::Unsettled(World& world) {
+  Calm(world);
+  nodes_->RefreshAll();
+  auto wrong = CheckLeaks();
+  for (const auto& [name, node] : nodes_->all()) {
+    if (!wrong) wrong = CheckNode(world, node);
+    if (wrong && wrong->empty()) wrong.reset();
+  }
+  if (wrong) quiet_.reset();
+  return wrong ? wrong : CheckQuiet(world);
+}
+
+std::optional<std::string> Eni::Left(World& world) {
+  Calm(world);
+  users_->DeleteAll();
+  pods_->DeleteAll();
+  nodes_->RefreshAll();
+  if (!nodes_->all().empty()) {
+    const NodeView& node = nodes_->all().begin()->second;
+    return Format("{} is left: {}", node.name, node.status().to_string());
+  }
+  if (auto leaked = CheckLeaks()) return leaked;
+  return CheckMemory();
+}
+
+// Every ENI that Berth made is a Node's, or of an attempt.
+std::optional<std::string> Eni::CheckLeaks() const {
+  std::set<std::string> attempts;
+  for (const auto& [name, node] : nodes_->all()) attempts.insert_range(node.attempts);
+  for (const auto& [id, record] : cloud_.ecs().enis()) {
+    const cloud::Eni& eni = record.eni;
+    if (eni.type == "Primary" || witness_->IsOthers(id) || witness_->IsMeddled(id)) continue;
+    if (nodes_->WithNic(id)) continue;
+    const auto attempt = eni.tags.find(std::string(eni::kAttemptTag));
+    if (attempt == eni.tags.end()) return Format("{} has no tag of its attempt", id);
+    if (attempts.contains(attempt->second)) continue;
+    if (orphans_.contains(id) && eni.status == "InUse") continue;
+    return Format("{} is leaked: {} {}", id, eni.status, eni.instance_id);
+  }
+  return std::nullopt;
+}
+
+// Whether its spec is its daemon's and nothing else keeps Berth from its work.
+bool Eni::IsJudged(const NodeView& node) const {
+  const auto* server = fleet_.Find(node.name);
+  const Json metadata = node.object["metadata"];
+  const bool special = Part(metadata, "labels").size() > 0 ||
+                       Part(metadata, "annotations").contains("k8s.aliyun.com/eno-api");
+  return server && node.spec() == server->spec && !special &&
+         nodes_->OfInstance(node.instance) == 1 && cloud_.ecs().instances().contains(node.instance);
+}
+
+std::optional<std::string> Eni::CheckNode(World&, const NodeView& node) const {
+  if (node.deleting) return Format("{} is still being deleted", node.name);
+  if (!IsJudged(node)) return std::nullopt;
+  if (!node.has_finalizer) return Format("{} has no finalizer", node.name);
+  if (!node.attempts.empty()) return Format("{} still has an attempt", node.name);
+  if (auto wrong = CheckAgreement(node)) return wrong;
+  if (auto wrong = CheckPods(node)) return wrong;
+  if (auto wrong = CheckPool(node)) return wrong;
+  if (auto wrong = CheckFigures(node)) return wrong;
+  return CheckTold(node);
+}
+
+// The status shows what the cloud has.
+std::optional<std::string> Eni::CheckAgreement(const NodeView& node) const {
+  for (const auto& [id, nic] : node.nics) {
+    if (auto wrong = CheckNic(node, id)) return wrong;
+  }
+  int made = 0;
+  for (const auto& [id, record] : cloud_.ecs().enis()) {
+    const cloud::Eni& eni = record.eni;
+    if (eni.instance_id != node.instance || eni.type == "Primary") continue;
+    if (!witness_->IsOthers(id) && !witness_->IsMeddled(id)) ++made;
+    if (eni.type != "Member" && !node.nics.contains(id)) {
+      return Format("{} does not show {}", node.name, id);
+    }
+  }
+  const int most = MostEnis(node.spec());
+  if (made > most) return Format("{} has {} ENIs, of {}", node.name, made, most);
+  return std::nullopt;
+}
+
+std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string& id) const {
+  const NicView& nic = node.nics.at(id);
+  const cloud::Eni* eni = cloud_.ecs().Find(id);
+  if (!eni) {
+    const bool has_pod = std::ranges::any_of(nic.ipv4, [&](const auto& entry) {
+      return entry.second.bound() && pods_->Live(entry.second);
+    });
+    return has_pod ? std::nullopt
+                   : std::optional(Format("{} shows {}, which is gone", node.name, id));
+  }
+  if (nic.type == "Primary" || witness_->IsMeddled(id)) return std::nullopt;
+  if (eni->status != "InUse" || eni->instance_id != node.instance) {
+    return Format("{} shows {}, which is {} {}", node.name, id, eni->status, eni->instance_id);
+  }
+  if (nic.status != eni->status) return Format("{} shows {} as {}", node.name, id, nic.status);
+  const bool blocked = witness_->IsOthers(id) && nic.unschedulable;
+  for (const auto& ip : eni->ipv4) {
+    const NicAddress* address = nic.Find(ip.address);
+    if (!address && !blocked) return Format("{} does not show {} of {}", node.name, ip.address, id);
+    if (address && address->status != "Valid") {
+      return Format("{} shows {} of {} as {}", node.name, ip.address, id, address->status);
+    }
+  }
+  for (const auto& [ip, address] : nic.ipv4) {
+    const bool has = std::ranges::contains(eni->ipv4, ip, &cloud::EniAddress::address);
+    if (!has && address.status == "Valid" && eni->ipv4_prefixes.empty()) {
+      return Format("{} shows {} of {}, which the cloud took away", node.name, ip, id);
+    }
+  }
+  return std::nullopt;
+}
+
+// The node may have no room for more addresses, or the vSwitches none left.
+bool Eni::MayLackCapacity(const NodeView& node) const {
+  const auto* server = fleet_.Find(node.name);
+  int room = MostEnis(node.spec());
+  std::size_t adapters = server->adapters - 1;
+  bool full = true;
+  for (const auto& [id, record] : cloud_.ecs().enis()) {
+    if (record.eni.instance_id != node.instance || record.eni.type == "Primary") continue;
+    if (adapters > 0) --adapters;
+    --room;
+    const auto nic = node.nics.find(id);
+    const bool of_others = witness_->IsOthers(id) || witness_->IsMeddled(id);
+    const bool usable = nic != node.nics.end() && !nic->second.unschedulable && !of_others;
+    if (usable && record.ipv4_used() < server->ipv4_per_adapter) full = false;
+  }
+  if (room > 0 && adapters > 0) full = false;
+  std::size_t free = 0;
+  const Json vswitches =
+      Part(node.spec(), "eni").get_value_or<Json>("vSwitchOptions", Json::Array());
+  for (const Json& id : vswitches.array_range()) {
+    const auto found = cloud_.vpc().vswitches().find(id.as<std::string>());
+    if (found != cloud_.vpc().vswitches().end() && found->second.facts.zone_id == EniFleet::kZone) {
+      free += found->second.pool.free();
+    }
+  }
+  return full || free < 10;
+}
+
+// Pods that need an address have one, others none.
+std::optional<std::string> Eni::CheckPods(const NodeView& node) const {
+  std::set<std::string> bound;
+  for (const auto& [id, nic] : node.nics) {
+    for (const auto& [ip, address] : nic.ipv4) {
+      if (!address.bound()) continue;
+      const auto* pod = pods_->Live(address);
+      if (pod) {
+        bound.insert(pod->uid);
+      } else if (!pods_->IsSetUp(node.name, address.pod_uid, async::TimePoint::max())) {
+        return Format("{} keeps {} for {}, which is gone", node.name, ip, address.pod);
+      }
+    }
+  }
+  if (HasFlag(Part(node.spec(), "eni"), "enableIPPrefix")) return std::nullopt;
+  for (const EniPods::Pod* pod : pods_->Of(node.name)) {
+    if (!pod->needs_ip || bound.contains(pod->uid) || pod->deleting) continue;
+    const bool in_pool = pod->ips.empty() || std::ranges::any_of(node.nics, [&](const auto& nic) {
+                           return nic.second.Find(pod->ips[0]) != nullptr;
+                         });
+    if (in_pool && !MayLackCapacity(node)) return Format("{} waits for an address", pod->id());
+  }
+  return std::nullopt;
+}
+
+// Enough addresses are idle, and no more than may be.
+std::optional<std::string> Eni::CheckPool(const NodeView& node) const {
+  const Json pool = Part(node.spec(), "pool");
+  if (HasFlag(Part(node.spec(), "eni"), "enableIPPrefix")) return std::nullopt;
+  int idle = 0;
+  int fixed = 0;  // primary addresses, and those of ENIs that are not Berth's to release
+  for (const auto& [id, nic] : node.nics) {
+    idle += IdleOf(nic);
+    const bool kept = witness_->IsOthers(id) || witness_->IsMeddled(id) || nic.type == "Trunk";
+    fixed += kept ? IdleOf(nic) : 1;
+  }
+  const int least = Number(pool, "minPoolSize");
+  const int most = std::max(least, Number(pool, "maxPoolSize"));
+  if (idle < least && !MayLackCapacity(node)) {
+    return Format("{} has {} idle addresses of {}", node.name, idle, least);
+  }
+  const int warm = Number(pool, "warmUpSize");
+  if (idle > std::max(most, warm) + fixed) {
+    return Format("{} has {} idle addresses, {} at most", node.name, idle, most);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Eni::CheckFigures(const NodeView& node) const {
+  const Json figures = Part(node.status(), "pool");
+  if (figures.size() == 0) return std::nullopt;
+  int attaching = 0;
+  for (const auto& [id, nic] : node.nics) attaching += nic.status == "Attaching" ? 1 : 0;
+  if (Number(figures, "attaching") != attaching) {
+    return Format("{} says that {} ENIs are attaching", node.name, Number(figures, "attaching"));
+  }
+  return std::nullopt;
+}
+
+// Ready is what it should be.
+std::optional<std::string> Eni::CheckTold(const NodeView& node) const {
+  const Json ready = ConditionOf(node.object, "Ready");
+  if (Text(ready, "status") == "True" || MayLackCapacity(node)) return std::nullopt;
+  return Format("{} is not Ready: {} {}", node.name, Text(ready, "reason"), Text(ready, "message"));
+}
+
+// Nothing changes, so Berth has next to nothing to do.
+std::optional<std::string> Eni::CheckQuiet(World& world) {
+  const auto now = world.scheduler().Now();
+  if (!quiet_) quiet_ = Quiet{now, witness_->calls(), writes_};
+  if (now - quiet_->since < kQuiet) return "not quiet for long enough";
+  const auto calls = witness_->calls() - quiet_->calls;
+  const auto writes = writes_ - quiet_->writes;
+  const auto nodes = nodes_->all().size();
+  if (calls <= kMostCalls * (nodes + 1) && writes <= kMostWrites * nodes) return std::nullopt;
+  quiet_.reset();
+  return Format("{} calls to the cloud and {} writes, and nothing changes", calls, writes);
+}
+
+}  // namespace berth::simulate

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "json/json.h"
+#include "simulate/scheduler.h"
+#include "simulate/users.h"
+
+namespace berth::simulate {
+
+// The servers of a run, and the specs that their daemons write.
+struct EniFleet {
+  static constexpr const char* kZone = "cn-hangzhou-a";
+  static constexpr const char* kOtherZone = "cn-hangzhou-b";
+  static constexpr const char* kLarge = "vsw-large";
+  static constexpr const char* kSmall = "vsw-small";  // is soon full
+  static constexpr const char* kFar = "vsw-far";      // in the other zone
+  static constexpr const char* kRival = "rival";      // a Node that names the first one's instance
+
+  struct Server {
+    std::string node;
+    std::string instance;
+    std::size_t adapters = 0;  // the primary ENI among them
+    std::size_t ipv4_per_adapter = 0;
+    Json spec;  // of its Node
+  };
+  std::vector<Server> servers;
+
+  static EniFleet Draw(Dice& random);
+  const Server* Find(const std::string& node) const;
+  std::vector<std::string> names() const;
+};
+
+// The spec that a server's daemon writes.
+Json DaemonSpec(const EniFleet::Server& server, Dice& random);
+
+// Nodes and NodeRuntimes as their users use them. The fleet outlives the result.
+std::vector<UserKind> EniUsers(const EniFleet& fleet);
+
+}  // namespace berth::simulate

@@ -1,0 +1,244 @@
+#include "simulate/eni_witness.h"
+
+#include <algorithm>
+
+#include "json/json.h"
+#include "log/format.h"
+#include "simulate/objects.h"
+#include "simulate/world.h"
+
+namespace berth::simulate {
+namespace {
+
+using namespace std::chrono_literals;
+using cloud::simulator::Received;
+
+// From a look at an ENI to the request that follows: the call may wait for its turn.
+constexpr auto kLookLasts = 150s;
+
+bool IsIpv6(const std::string& ip) { return ip.contains(':'); }
+
+}  // namespace
+
+void EniWitness::Tampered(const std::string& node) { tampered_[node] = world_.scheduler().Now(); }
+
+bool EniWitness::WasTampered(const std::string& node) const {
+  const auto found = tampered_.find(node);
+  return found != tampered_.end() && world_.scheduler().Now() - found->second <= grace_ + 60s;
+}
+
+bool EniWitness::HasAddress(const std::string& eni, const std::string& ip) const {
+  const cloud::Eni* found = cloud_.ecs().Find(eni);
+  if (!found) return false;
+  return std::ranges::contains(found->ipv4, ip, &cloud::EniAddress::address) ||
+         std::ranges::contains(found->ipv6, ip) || !found->ipv4_prefixes.empty();
+}
+
+std::optional<std::string> EniWitness::Sent(const std::string& replica, const Received& call) {
+  ++calls_;
+  const std::string& action = call.action;
+  const std::string& eni = call.Parameter("NetworkInterfaceId");
+  if (action == "CreateNetworkInterface") return CheckCreate(call);
+  if (action == "AttachNetworkInterface") return CheckAttach(replica, call);
+  if (action == "DetachNetworkInterface" || action == "DeleteNetworkInterface") {
+    return CheckRemoval(action, eni, call.Parameter("InstanceId"));
+  }
+  if (action.starts_with("Unassign")) return CheckUnassign(call, eni);
+  if (action.starts_with("Assign")) return CheckOthers(action, eni);
+  return std::nullopt;
+}
+
+void EniWitness::Answered(const std::string& replica, const std::string& action,
+                          const std::string& body) {
+  if (action != "DescribeNetworkInterfaces") return;
+  const auto answer = Json::Parse(body);
+  if (!answer) return;
+  const Json list = Part(*answer, "NetworkInterfaceSets")
+                        .get_value_or<Json>("NetworkInterfaceSet", Json::Array());
+  for (const Json& eni : list.array_range()) {
+    if (Text(eni, "Status") != "Available") continue;
+    available_[{replica, Text(eni, "NetworkInterfaceId")}] = world_.scheduler().Now();
+  }
+}
+
+std::optional<std::string> EniWitness::CheckCreate(const Received& call) const {
+  const std::string& token = call.Parameter("ClientToken");
+  if (nodes_.HasSeen(token)) return std::nullopt;
+  return Format("an ENI is created by the attempt {}, which no Node had", token);
+}
+
+std::optional<std::string> EniWitness::CheckAttach(const std::string& replica,
+                                                   const Received& call) {
+  const std::string& eni = call.Parameter("NetworkInterfaceId");
+  attached_to_[eni].insert(call.Parameter("InstanceId"));
+  if (others_.contains(eni)) return Format("{} of others is attached", eni);
+  const auto look = available_.extract({replica, eni});
+  if (!look) return Format("{} is attached without a look that showed it Available", eni);
+  if (world_.scheduler().Now() - look.mapped() <= kLookLasts + grace_) return std::nullopt;
+  return Format("{} is attached long after the last look", eni);
+}
+
+std::optional<std::string> EniWitness::CheckOthers(const std::string& action,
+                                                   const std::string& eni) const {
+  const cloud::Eni* found = cloud_.ecs().Find(eni);
+  if (found && found->type == "Primary") return Format("{} of the Primary ENI {}", action, eni);
+  const auto other = others_.find(eni);
+  if (other == others_.end()) return std::nullopt;
+  const bool may = other->second && action.contains("ssign");
+  if (may) return std::nullopt;
+  return Format("{} of {}, which is of others", action, eni);
+}
+
+std::optional<std::string> EniWitness::CheckRemoval(const std::string& action,
+                                                    const std::string& eni,
+                                                    const std::string& instance) const {
+  if (auto wrong = CheckOthers(action, eni)) return wrong;
+  const auto attached = attached_to_.find(eni);
+  const bool known = attached != attached_to_.end();
+  if (!instance.empty() && known && !attached->second.contains(instance)) {
+    return Format("{} of {} from {}, where others attached it", action, eni, instance);
+  }
+  const NodeView* node = nodes_.WithNic(eni);
+  if (!node || node->deleting || WasTampered(node->name)) return std::nullopt;
+  const NicView& nic = node->nics.at(eni);
+  for (const auto* family : {&nic.ipv4, &nic.ipv6}) {
+    for (const auto& [ip, address] : *family) {
+      if (!address.bound() || !HasAddress(eni, ip)) continue;
+      if (const auto* pod = pods_.Live(address)) {
+        return Format("{} of {}, and {} of it is of {}", action, eni, ip, pod->id());
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> EniWitness::CheckUnassign(const Received& call,
+                                                     const std::string& eni) const {
+  if (auto wrong = CheckOthers(call.action, eni)) return wrong;
+  const cloud::Eni* found = cloud_.ecs().Find(eni);
+  const NodeView* node = nodes_.WithNic(eni);
+  for (const char* name : {"PrivateIpAddress", "Ipv6Address"}) {
+    for (int i = 1;; ++i) {
+      const std::string& ip = call.Parameter(Format("{}.{}", name, i));
+      if (ip.empty()) break;
+      if (found && found->primary_address == ip) return Format("{} loses its primary address", eni);
+      if (!node || WasTampered(node->name)) continue;
+      const NicAddress* address = node->nics.at(eni).Find(ip);
+      const auto* pod = address && address->bound() ? pods_.Live(*address) : nullptr;
+      if (pod) return Format("{} is unassigned, and is of {}", ip, pod->id());
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> EniWitness::Wrote(const NodeView& before, const NodeView& after) const {
+  if (after.deleting) return std::nullopt;
+  if (auto wrong = CheckKept(before, after)) return wrong;
+  for (const auto& [id, nic] : after.nics) {
+    for (const auto* family : {&nic.ipv4, &nic.ipv6}) {
+      for (const auto& [ip, address] : *family) {
+        if (!address.bound()) continue;
+        if (auto wrong = CheckBinding(before, after, id, ip)) return wrong;
+      }
+    }
+  }
+  return CheckSingle(after);
+}
+
+const NicAddress* EniWitness::FindIn(const NodeView& node, const std::string& eni,
+                                     const std::string& ip) const {
+  const auto nic = node.nics.find(eni);
+  return nic == node.nics.end() ? nullptr : nic->second.Find(ip);
+}
+
+// Bindings of live pods, and of pods that are still set up, stay.
+std::optional<std::string> EniWitness::CheckKept(const NodeView& before,
+                                                 const NodeView& after) const {
+  const auto now = world_.scheduler().Now();
+  for (const auto& [id, nic] : before.nics) {
+    for (const auto* family : {&nic.ipv4, &nic.ipv6}) {
+      for (const auto& [ip, address] : *family) {
+        if (!address.bound()) continue;
+        const NicAddress* later = FindIn(after, id, ip);
+        const auto* pod = pods_.Live(address);
+        const auto found = after.nics.find(id);
+        if (pod && pod->node == after.name && found != after.nics.end() &&
+            found->second.status == "Deleting" && nic.status != "Deleting" && HasAddress(id, ip)) {
+          return Format("{} becomes Deleting, and {} of it is of {}", id, ip, pod->id());
+        }
+        if (later && later->pod == address.pod && later->pod_uid == address.pod_uid) continue;
+        // Terway did not always write the uid.
+        if (later && later->pod == address.pod && address.pod_uid.empty()) continue;
+        if (pod && pod->node == after.name && HasAddress(id, ip)) {
+          return Format("{} of {} is not bound to {} any more", ip, id, pod->id());
+        }
+        if (!pod && pods_.IsSetUp(after.name, address.pod_uid, now - grace_)) {
+          return Format("{} of {} is free, and {} is not torn down", ip, id, address.pod);
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// A binding that this write made.
+std::optional<std::string> EniWitness::CheckBinding(const NodeView& before, const NodeView& after,
+                                                    const std::string& eni,
+                                                    const std::string& ip) const {
+  const auto now = world_.scheduler().Now();
+  const NicView& nic = after.nics.at(eni);
+  const NicAddress& address = *nic.Find(ip);
+  const NicAddress* earlier = FindIn(before, eni, ip);
+  if (earlier && earlier->pod == address.pod && earlier->pod_uid == address.pod_uid) {
+    return std::nullopt;
+  }
+  const bool same_pod =
+      earlier && earlier->bound() && earlier->pod == address.pod && earlier->pod_uid.empty();
+  if (same_pod) return std::nullopt;
+  const std::string uid = pods_.UidOf(address);
+  const auto* pod = pods_.Find(uid);
+  if (pod && pod->node != after.name) {
+    return Format("{} is bound to {}, which is on {}", ip, address.pod, pod->node);
+  }
+  // A pod that had the address before the status was lost.
+  if (pod && std::ranges::contains(pod->ips, ip)) return std::nullopt;
+  if (const auto* other = pods_.WithAddress(ip, uid);
+      other && other->node == after.name && now - other->ips_since > grace_) {
+    return Format("{} is bound to {}, and {} has it", ip, address.pod, other->id());
+  }
+  if (pod && !pod->needs_ip && pod->ips.empty()) {
+    return Format("{} is bound to {}, which needs none", ip, address.pod);
+  }
+  if (nic.status != "InUse" || nic.unschedulable || address.status != "Valid") {
+    return Format("{} of {} is bound to {}: the ENI is {}{}, the address {}", ip, eni, address.pod,
+                  nic.status, nic.unschedulable ? ", unschedulable" : "", address.status);
+  }
+  return std::nullopt;
+}
+
+// No address has two live pods, no live pod two addresses of a family.
+std::optional<std::string> EniWitness::CheckSingle(const NodeView& after) const {
+  std::map<std::pair<std::string, bool>, std::string> of_pod;  // by uid and family
+  for (const auto& [id, nic] : after.nics) {
+    for (const auto* family : {&nic.ipv4, &nic.ipv6}) {
+      for (const auto& [ip, address] : *family) {
+        const auto* pod = address.bound() ? pods_.Live(address) : nullptr;
+        if (!pod || !HasAddress(id, ip)) continue;
+        for (const auto& [name, node] : nodes_.all()) {
+          const auto* same = name == after.name ? nullptr : FindIn(node, id, ip);
+          const auto* other = same && same->bound() ? pods_.Live(*same) : nullptr;
+          if (other && other->uid != pod->uid && !WasTampered(name) && !WasTampered(after.name)) {
+            return Format("{} is bound to {} and to {}", ip, pod->id(), other->id());
+          }
+        }
+        const auto [first, is_new] = of_pod.try_emplace({pod->uid, IsIpv6(ip)}, ip);
+        if (!is_new && !WasTampered(after.name)) {
+          return Format("{} has {} and {}", pod->id(), first->second, ip);
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace berth::simulate

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "async/executor.h"
+#include "cloud/simulator/aliyun/cloud.h"
+#include "cloud/simulator/aliyun/wire.h"
+#include "simulate/eni_nodes.h"
+#include "simulate/eni_pods.h"
+
+namespace berth::simulate {
+
+// Sees every call of a replica to the cloud and every write of a Node, and says what must never
+// happen:
+//
+// - an attach of an ENI that the replica has not seen to be Available since it last asked for one;
+// - a create whose attempt no Node's status had before;
+// - a detach or deletion of an ENI, or of an address, that a live pod has, unless its Node goes;
+// - a change of ENIs of others: of Primary ones, of those with a blocked tag, of those that were
+//   not made for a node;
+// - an address bound to two live pods, two addresses of one family to one pod, a binding of a live
+//   pod that changes, a new one on an ENI or address that is not for pods;
+// - a Nic that becomes Deleting with a live pod's address;
+// - an address that is free while its pod is still set up.
+class EniWitness {
+ public:
+  EniWitness(World& world, cloud::simulator::Cloud& cloud, const EniNodes& nodes,
+             const EniPods& pods)
+      : world_(world), cloud_(cloud), nodes_(nodes), pods_(pods) {}
+
+  // A call leaves the replica; its answer arrives there.
+  std::optional<std::string> Sent(const std::string& replica,
+                                  const cloud::simulator::Received& call);
+  void Answered(const std::string& replica, const std::string& action, const std::string& body);
+  // A replica has written a Node.
+  std::optional<std::string> Wrote(const NodeView& before, const NodeView& after) const;
+
+  // An ENI of others. One that is `usable` may be given addresses while it is a node's.
+  void AddOther(const std::string& id, bool usable) { others_[id] = usable; }
+  bool IsOthers(const std::string& id) const { return others_.contains(id); }
+  // Others changed the ENI: it may be beyond Berth's reach.
+  void Meddled(const std::string& id) { meddled_.insert(id); }
+  bool IsMeddled(const std::string& id) const { return meddled_.contains(id); }
+  // A user wrote the Node's status, or replaced the Node.
+  void Tampered(const std::string& node);
+  // For so long a replica may act on a state of before.
+  void SetGrace(async::Duration grace) { grace_ = grace; }
+  bool WasTampered(const std::string& node) const;
+  // Calls of all replicas to the cloud so far.
+  std::uint64_t calls() const { return calls_; }
+  // The cloud has the address at the ENI now.
+  bool HasAddress(const std::string& eni, const std::string& ip) const;
+
+ private:
+  std::optional<std::string> CheckAttach(const std::string& replica,
+                                         const cloud::simulator::Received& call);
+  std::optional<std::string> CheckRemoval(const std::string& action, const std::string& eni,
+                                          const std::string& instance) const;
+  std::optional<std::string> CheckUnassign(const cloud::simulator::Received& call,
+                                           const std::string& eni) const;
+  std::optional<std::string> CheckCreate(const cloud::simulator::Received& call) const;
+  std::optional<std::string> CheckOthers(const std::string& action, const std::string& eni) const;
+  std::optional<std::string> CheckKept(const NodeView& before, const NodeView& after) const;
+  std::optional<std::string> CheckBinding(const NodeView& before, const NodeView& after,
+                                          const std::string& eni, const std::string& ip) const;
+  std::optional<std::string> CheckSingle(const NodeView& after) const;
+  const NicAddress* FindIn(const NodeView& node, const std::string& eni,
+                           const std::string& ip) const;
+
+  World& world_;
+  cloud::simulator::Cloud& cloud_;
+  const EniNodes& nodes_;
+  const EniPods& pods_;
+  // When a replica last saw an ENI to be Available.
+  std::map<std::pair<std::string, std::string>, async::TimePoint> available_;
+  std::map<std::string, std::set<std::string>> attached_to_;  // instances, by ENI
+  std::map<std::string, bool> others_;                        // by ID, whether usable
+  std::set<std::string> meddled_;
+  std::map<std::string, async::TimePoint> tampered_;  // by Node
+  async::Duration grace_{};
+  std::uint64_t calls_ = 0;
+};
+
+}  // namespace berth::simulate
