@@ -1,6 +1,7 @@
 #include "systems/systems.h"
 
 #include "systems/eip.h"
+#include "systems/eni.h"
 #include "systems/ipam.h"
 
 namespace berth::systems {
@@ -9,6 +10,7 @@ Systems MakeSystems(async::Executor& control, const Options& options) {
   Systems systems;
   systems.push_back(MakeIpam(control));
   systems.push_back(MakeEip(control, options.aliyun));
+  systems.push_back(MakeEni(control, options.aliyun));
   return systems;
 }
 

@@ -1,10 +1,12 @@
 #include "reconcile/eni/system.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kube/informer.h"
 #include "kube/object.h"
 #include "reconcile/eni/collector.h"
+#include "reconcile/eni/metrics.h"
 #include "reconcile/runtime/leader_work.h"
 #include "reconcile/runtime/overlay.h"
 
@@ -19,6 +21,8 @@ constexpr auto kLongestBackOff = 10s;
 // Somebody else has written the status. Not answered at once: two that write must not spin.
 constexpr auto kStatusCheck = 5s;
 constexpr auto kClusterRetry = 5s;
+// The age that a metric may have that grows with time alone.
+constexpr auto kShowEach = 5s;
 
 // True if more than the status has changed.
 bool IsNews(const Node& before, const Node& now) {
@@ -26,6 +30,14 @@ bool IsNews(const Node& before, const Node& now) {
          before.id.deleting != now.id.deleting || before.id.finalizer != now.id.finalizer ||
          before.exclusive != now.exclusive || before.unsupported != now.unsupported ||
          before.backend != now.backend;
+}
+
+bool IsReady(const Node& node) {
+  if (!node.status.conditions.is_array()) return false;
+  return std::ranges::any_of(node.status.conditions.array_range(), [](const Json& condition) {
+    return condition.get_value_or<std::string>("type", "") == "Ready" &&
+           condition.get_value_or<std::string>("status", "") == "True";
+  });
 }
 
 struct Namespace {
@@ -58,6 +70,8 @@ struct System::Parts {
         Backends to_ask, Options given);
 
   void Listen();
+  void Count();
+  void ShowMetrics();
   async::Task<void> FindCluster();
   // Whether a Node's status or a task names the ENI, or an attempt its token.
   bool IsNamed(const cloud::Eni& eni) const;
@@ -79,6 +93,8 @@ struct System::Parts {
   std::size_t pods_by_node;
   kube::Informer<NodeRuntime> runtimes;
   kube::Informer<CoreNode> core_nodes;
+  std::unique_ptr<Metrics> metrics;
+  async::Handle show;
   async::Running finding;
   runtime::LeaderWork<Work> work;
 };
@@ -95,7 +111,10 @@ System::Parts::Work::Work(Parts& parts)
                return parts.backends.eflo ? &parts.backends.eflo->In(account) : nullptr;
              },
              .on_ended = [this](const std::string& node) { controller.Add(node); },
-             .on_result = {}}),
+             .on_result =
+                 [&parts](const Task& task) {
+                   if (parts.metrics) parts.metrics->Ended(task);
+                 }}),
       reconciler({.executor = parts.executor,
                   .api = kube::Api(parts.leadership.fenced()),
                   .events = events,
@@ -112,7 +131,10 @@ System::Parts::Work::Work(Parts& parts)
                  .accounts = parts.backends.ecs,
                  .cluster = parts.cluster,
                  .is_named = [&parts](const cloud::Eni& eni) { return parts.IsNamed(eni); },
-                 .on_deleted = [] {}}),
+                 .on_deleted =
+                     [&parts] {
+                       if (parts.metrics) parts.metrics->Leaked(1);
+                     }}),
       controller(parts.executor,
                  {.name = "ENINode",
                   .concurrency = kAtOnce,
@@ -162,6 +184,7 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
                 },
             .make = [this] { return std::make_unique<Work>(*this); }}) {
   Listen();
+  if (options.registry) Count();
   nodes.Start();
   pods.Start();
   runtimes.Start();
@@ -213,6 +236,27 @@ void System::Parts::Listen() {
                          .on_update = [](const std::string&, const CoreNode&, const CoreNode&) {},
                          .on_delete = [](const std::string&, const CoreNode&) {},
                          .on_whole = whole});
+}
+
+void System::Parts::Count() {
+  metrics = std::make_unique<Metrics>(*options.registry);
+  const auto put = [this](const std::string& key, const Node& now) {
+    if (now.IsOurs()) {
+      metrics->PutNode(key, IsReady(now));
+    } else {
+      metrics->RemoveNode(key);
+    }
+  };
+  nodes.AddHandler(
+      {.on_add = put,
+       .on_update = [put](const std::string& key, const Node&, const Node& now) { put(key, now); },
+       .on_delete = [this](const std::string& key, const Node&) { metrics->RemoveNode(key); }});
+  ShowMetrics();
+}
+
+void System::Parts::ShowMetrics() {
+  metrics->Show(work ? &work->tasks.queue() : nullptr, executor.Now());
+  show = executor.RunAfter(kShowEach, [this] { ShowMetrics(); });
 }
 
 bool System::Parts::IsNamed(const cloud::Eni& eni) const {

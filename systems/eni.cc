@@ -1,0 +1,63 @@
+#include "systems/eni.h"
+
+#include "handlers/apis/enitasks.h"
+#include "reconcile/eni/system.h"
+
+namespace berth::systems {
+namespace {
+
+class Eni : public System {
+ public:
+  Eni(async::Executor& control, const AliyunOptions& options)
+      : options_(options), tasks_(control) {}
+
+  std::string_view name() const override { return "eni"; }
+  std::vector<Kind> kinds() const override {
+    return {{eni::kNodes},
+            {eni::kNodeRuntimes, Rights::kRead},
+            {eni::kPods, Rights::kRead},
+            {eni::kCoreNodes, Rights::kReadStatus},
+            {eni::kNamespaces, Rights::kRead, "kube-system"}};
+  }
+  std::string_view cloud() const override { return "aliyun"; }
+  bool enabled() const override { return options_.eni && !options_.region.empty(); }
+  std::string_view demo_commands() const override;
+
+  void Register(admission::Webhooks&, apis::ApiServer& api) override { api.Add(tasks_.store()); }
+  void Start(const Host& host) override {
+    engine_ = std::make_unique<eni::System>(host.executor, host.transport, host.leadership,
+                                            eni::Backends{.ecs = *host.ecs, .eflo = host.eflo},
+                                            eni::System::Options{.registry = &host.registry});
+  }
+  void Publish() override { tasks_.Publish(engine_->tasks()); }
+  std::vector<const runtime::Controller*> controllers() const override {
+    return engine_->controllers();
+  }
+  std::size_t remembered() const override { return engine_->Remembered(); }
+  void Stop() override {
+    tasks_.Publish(nullptr);
+    engine_.reset();
+  }
+
+ private:
+  const AliyunOptions options_;
+  apis::EniTasks tasks_;
+  std::unique_ptr<eni::System> engine_;  // of the control thread
+};
+
+std::string_view Eni::demo_commands() const {
+  return R"(  kubectl apply -f docs/examples/eni.yaml    # three nodes with four ENIs each at most, and twelve pods
+  kubectl wait eninode/worker-1 eninode/worker-2 eninode/worker-3 --for=condition=Ready --timeout=120s
+  kubectl get eninodes                       # ENIs and addresses of a simulated cloud
+  kubectl get enitasks -o wide               # attaches, detaches and deletions; -w to follow them
+  kubectl delete eninode worker-3            # its ENIs are detached and deleted first
+)";
+}
+
+}  // namespace
+
+std::unique_ptr<System> MakeEni(async::Executor& control, const AliyunOptions& options) {
+  return std::make_unique<Eni>(control, options);
+}
+
+}  // namespace berth::systems
