@@ -54,7 +54,7 @@ class Eip : public SystemScenario {
   std::optional<std::string> Unsettled(World& world) override;
   bool DeleteAll(World& world) override;
   std::optional<std::string> Left(World& world) override;
-  std::vector<std::string> Refusable() const override { return {"eips"}; }
+  std::vector<std::string> Refusable() const override { return {"eips.eip.alibabacloud.com"}; }
   void Refused(World& world, const kube::Request& request) override;
 
  private:

@@ -90,7 +90,7 @@ std::optional<std::string> Ipam::Unsettled(World& world) {
 async::Duration Ipam::Aftermath(World&) { return kCalm; }
 
 std::vector<std::string> Ipam::Refusable() const {
-  return {"subnetpools", "subnets", "subnetclaims"};
+  return {"subnetpools.plexaubnet.io", "subnets.plexaubnet.io", "subnetclaims.plexaubnet.io"};
 }
 
 std::optional<std::string> Ipam::Left(World& world) {

@@ -9,10 +9,12 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Place {
-  std::string plural, name, subresource;
+  std::string group, plural, name, subresource;
+
+  std::string Resource() const { return group.empty() ? plural : plural + "." + group; }
 };
 
-// Reads a custom resource's path, in a namespace or not.
+// Reads a resource's path, in a namespace or not.
 Place PlaceOf(const kube::Request& request) {
   std::vector<std::string> parts;
   std::string_view rest = std::string_view(request.path).substr(0, request.path.find('?'));
@@ -22,12 +24,13 @@ Place PlaceOf(const kube::Request& request) {
     parts.emplace_back(rest.substr(0, slash));
     rest = slash == std::string_view::npos ? "" : rest.substr(slash);
   }
-  std::size_t at = 3;  // apis, group, version
-  if (parts.size() > at && parts[at] == "namespaces") at += 2;
+  const bool core = !parts.empty() && parts[0] == "api";
+  std::size_t at = core ? 2 : 3;  // api, version; or apis, group, version
+  if (parts.size() > at + 2 && parts[at] == "namespaces") at += 2;
   const auto part = [&](std::size_t index) {
     return index < parts.size() ? parts[index] : std::string();
   };
-  return {part(at), part(at + 1), part(at + 2)};
+  return {core ? "" : part(1), part(at), part(at + 1), part(at + 2)};
 }
 
 kube::Response Answer(const kube::Status& status) {
@@ -37,11 +40,11 @@ kube::Response Answer(const kube::Status& status) {
 }  // namespace
 
 void Refusals::Draw(Dice& random, async::TimePoint now, async::Duration span,
-                    const std::vector<std::string>& plurals) {
+                    const std::vector<std::string>& resources) {
   for (std::uint64_t i = random.Below(4); i > 0; --i) {
     const async::TimePoint begin = now + random.Between(0s, span);
     times_.push_back({.kind = static_cast<Kind>(random.Below(4)),
-                      .plural = plurals[random.Below(plurals.size())],
+                      .resource = resources[random.Below(resources.size())],
                       .begin = begin,
                       .end = begin + random.Between(5s, 90s)});
   }
@@ -53,9 +56,9 @@ std::optional<kube::Response> Refusals::Refuse(const kube::Request& request, boo
   const Place place = PlaceOf(request);
   const bool creates = request.method == kube::Method::kPost;
   for (const Time& time : times_) {
-    if (now < time.begin || now >= time.end || place.plural != time.plural) continue;
+    if (now < time.begin || now >= time.end || place.Resource() != time.resource) continue;
     const auto forbidden = [&](std::string why) {
-      return Answer(kube::Forbidden("", place.plural, place.name, std::move(why)));
+      return Answer(kube::Forbidden(place.group, place.plural, place.name, std::move(why)));
     };
     if (time.kind == Kind::kPermission && !by_user)
       return forbidden("User \"berth\" cannot write resource");
@@ -64,7 +67,7 @@ std::optional<kube::Response> Refusals::Refuse(const kube::Request& request, boo
       return forbidden("admission webhook \"policy\" denied the request: not today");
     if (!creates) continue;
     if (time.kind == Kind::kQuota)
-      return forbidden(Format("exceeded quota: few, requested: count/{}=1", place.plural));
+      return forbidden(Format("exceeded quota: few, requested: count/{}=1", time.resource));
     if (time.kind == Kind::kTerminating)
       return forbidden("unable to create new content in namespace because it is being terminated");
   }

@@ -13,9 +13,10 @@ namespace berth::simulate {
 // webhook, missing permissions, a namespace that is being deleted.
 class Refusals {
  public:
-  // Draws what is refused, and when, within `span` from now.
+  // Draws what is refused, and when, within `span` from now. Resources are named as RBAC and quotas
+  // name them: PLURAL.GROUP, or PLURAL for those of Kubernetes' core.
   void Draw(Dice& random, async::TimePoint now, async::Duration span,
-            const std::vector<std::string>& plurals);
+            const std::vector<std::string>& resources);
   void End() { times_.clear(); }
 
   // The answer to give instead, if the request is refused now.
@@ -26,7 +27,7 @@ class Refusals {
   enum class Kind { kQuota, kPolicy, kPermission, kTerminating };
   struct Time {
     Kind kind;
-    std::string plural;
+    std::string resource;
     async::TimePoint begin, end;
   };
 

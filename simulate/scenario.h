@@ -45,7 +45,7 @@ class Scenario {
 
   // Whether its replicas write no more than a controller that backs off.
   virtual bool writes_are_bounded() const { return true; }
-  // Plurals of what quotas, policies and permissions may refuse to write.
+  // Resources that quotas, policies and permissions may refuse to write: PLURAL.GROUP.
   virtual std::vector<std::string> Refusable() const { return {}; }
   // One of these has refused a replica's write.
   virtual void Refused(World&, const kube::Request&) {}

@@ -91,7 +91,7 @@ TEST_F(WriteWatchTest, WhoBacksOffIsNotSeen) {
 TEST(Refusals, WritesAreRefusedForAWhileAndReadsNever) {
   Refusals refusals;
   Dice random(3);
-  for (int i = 0; i < 20; ++i) refusals.Draw(random, {}, 60s, {"subnets"});
+  for (int i = 0; i < 20; ++i) refusals.Draw(random, {}, 60s, {"subnets.plexaubnet.io"});
   const kube::Request create{.method = kube::Method::kPost,
                              .path = "/apis/plexaubnet.io/v1alpha1/namespaces/n/subnets"};
   const kube::Request list{.path = create.path};
@@ -106,6 +106,26 @@ TEST(Refusals, WritesAreRefusedForAWhileAndReadsNever) {
   }
   EXPECT_GT(refused, 10);
   EXPECT_FALSE(refusals.Refuse(create, false, async::TimePoint(151s)));
+}
+
+// Terway's nodes and those of Kubernetes have the same plural.
+TEST(Refusals, ResourcesAreToldApartByTheirGroup) {
+  const kube::Request own{.method = kube::Method::kPatch,
+                          .path = "/apis/network.alibabacloud.com/v1beta1/nodes/worker-1"};
+  const kube::Request core{.method = kube::Method::kPatch, .path = "/api/v1/nodes/worker-1"};
+  const auto refused = [&](const char* resource, const kube::Request& request) {
+    Refusals refusals;
+    Dice random(3);
+    for (int i = 0; i < 20; ++i) refusals.Draw(random, {}, 60s, {resource});
+    int count = 0;
+    for (async::TimePoint now{}; now < async::TimePoint(160s); now += 1s)
+      count += refusals.Refuse(request, false, now).has_value() ? 1 : 0;
+    return count;
+  };
+  EXPECT_GT(refused("nodes.network.alibabacloud.com", own), 0);
+  EXPECT_EQ(refused("nodes.network.alibabacloud.com", core), 0);
+  EXPECT_GT(refused("nodes", core), 0);
+  EXPECT_EQ(refused("nodes", own), 0);
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ std::optional<std::string> World::Run() {
   }
   RunBackground();
   if (scenario_.machinery()) RunMachinery(0s);
-  if (const auto plurals = scenario_.Refusable(); faults_.forbidden > 0 && !plurals.empty()) {
-    refusals_.Draw(random_, scheduler_.Now(), options_.chaos, plurals);
+  if (const auto resources = scenario_.Refusable(); faults_.forbidden > 0 && !resources.empty()) {
+    refusals_.Draw(random_, scheduler_.Now(), options_.chaos, resources);
   }
   const auto end = scheduler_.Now() + options_.chaos;
   while (!violation_ && scheduler_.Step(end)) {

@@ -10,6 +10,7 @@
 #include "http/file.h"
 #include "kube/yaml.h"
 #include "reconcile/crds.h"
+#include "reconcile/eni/objects.h"
 #include "systems/registration.h"
 #include "systems/systems.h"
 
@@ -59,6 +60,37 @@ TEST_F(ManifestTest, EveryDefinitionIsOfAKindThatASystemUsesInAServedVersion) {
     EXPECT_THAT(used,
                 Contains(crd["metadata"]["name"].as_string() + "/" + version["name"].as_string()));
   }
+}
+
+// A system of two kinds with the same plural: Terway's nodes, which have a webhook, and those of
+// Kubernetes.
+class TwoKindsOfNodes : public System {
+ public:
+  std::string_view name() const override { return "nodes"; }
+  std::vector<Kind> kinds() const override { return {{eni::kNodes}, {eni::kCoreNodes}}; }
+  void Register(admission::Webhooks& webhooks, apis::ApiServer&) override {
+    webhooks.On(admission::Phase::kValidate, eni::kNodes, {admission::Operation::kCreate},
+                [](const admission::Request&, async::Executor&, auto reply) {
+                  reply(admission::Response::Allow());
+                });
+  }
+  void Start(const Host&) override {}
+  std::vector<const runtime::Controller*> controllers() const override { return {}; }
+  void Stop() override {}
+};
+
+TEST(Manifest, TellsKindsOfOnePluralApartByTheirGroup) {
+  TwoKindsOfNodes system;
+  const Json manifest = kube::YamlToJson(ManifestOf(system)).value();
+  const Json& own = manifest["kinds"][0];
+  const Json& core = manifest["kinds"][1];
+  EXPECT_EQ(own["group"], "network.alibabacloud.com");
+  EXPECT_TRUE(own["crd"].as<bool>());
+  EXPECT_TRUE(own.contains("validate"));
+  EXPECT_EQ(core["group"], "");
+  EXPECT_FALSE(core["crd"].as<bool>()) << "the chart would install a definition of it";
+  EXPECT_EQ(core["scope"], "Cluster");
+  EXPECT_FALSE(core.contains("validate"));
 }
 
 }  // namespace

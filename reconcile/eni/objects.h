@@ -61,7 +61,7 @@ struct Flavor {
   friend bool operator==(const Flavor&, const Flavor&) = default;
 };
 
-// A Node's spec, written by Terway's daemon. Counts that are missing or negative are 0, those above
+// A Node's spec, written by Terway. Counts that are missing or negative are 0, those above
 // kMostCount are kMostCount: sums of them stay small. Durations are at most a year.
 struct NodeSpec {
   static constexpr int kMostCount = 1'000'000;
@@ -71,7 +71,7 @@ struct NodeSpec {
   std::string instance;
   std::string zone;
   // nodeCap
-  int adapters = 0;
+  int adapters = 0;  // ENIs of the instance, the primary one counted
   int total_adapters = 0;
   int ipv4_per_adapter = 0;
   int ipv6_per_adapter = 0;
