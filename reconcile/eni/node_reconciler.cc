@@ -56,6 +56,7 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Maintain(Pass* pass) {
   TakeTasks(*pass);
   if (!pass->node.unsupported) {
     const Bound bound = BindPods(pass->node, pass->to, pass->pods, now);
+    pass->waiting = bound.waiting + bound.waiting_erdma;
     Shrink(pass->node, pass->to, pass->pods, now, parts_.executor.RandomFraction());
     pass->wanted =
         NextJob(pass->node, pass->to, bound, vswitches_, now, parts_.executor.RandomFraction());

@@ -123,6 +123,7 @@ class NodeReconciler {
     Memory& memory;
     PodsView pods = {};
     Wanted wanted = {};
+    int waiting = 0;  // pods without an address
     bool news = false;                    // the job's outcome was not taken before
     std::vector<TaskId> ended = {};       // tasks whose end `to` has
     std::set<std::string> detached = {};  // ENIs among them that are Available now

@@ -69,6 +69,11 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
   if (trouble) return trouble;
   if (pass.to.account.empty()) return Trouble{"NotSynced", "the cloud has not been asked yet"};
   if (!pass.wanted.insufficient.empty()) return Trouble{"InsufficientIP", pass.wanted.insufficient};
+  if (pass.waiting > 0) {
+    const auto pods = static_cast<std::size_t>(pass.waiting);
+    return Trouble{"PodsWaiting",
+                   Count(pods, "pod") + " without an address; more are on their way"};
+  }
   if (!node.spec.mistakes.empty()) return Trouble{"InvalidSpec", node.spec.mistakes.front()};
   return std::nullopt;
 }
