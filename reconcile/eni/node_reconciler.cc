@@ -42,6 +42,7 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Reconcile(std::string key) 
   }
   Pass pass{.key = std::move(key), .node = *cached, .to = cached->status, .memory = memory};
   pass.pods = PodsOf(pass.node);
+  pass.rival = RivalOf(pass.node);
   if (pass.node.id.deleting != 0) co_return co_await End(&pass);
   co_return co_await Maintain(&pass);
 }
@@ -54,7 +55,7 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Maintain(Pass* pass) {
   }
   TakeOutcome(*pass);
   TakeTasks(*pass);
-  if (!pass->node.unsupported) {
+  if (!pass->node.unsupported && pass->rival.empty()) {
     const Bound bound = BindPods(pass->node, pass->to, pass->pods, now);
     pass->waiting = bound.waiting + bound.waiting_erdma;
     Shrink(pass->node, pass->to, pass->pods, now, parts_.executor.RandomFraction());
@@ -149,6 +150,23 @@ PodsView NodeReconciler::PodsOf(const Node& node) const {
   for (const Pod* pod : pods)
     view.pods.push_back({pod->id.Key(), pod->id.uid, pod->addresses, pod->erdma});
   return view;
+}
+
+std::string NodeReconciler::RivalOf(const Node& node) const {
+  const auto age = [](const Node& any) { return std::pair(any.id.created, any.id.name); };
+  std::string rival;
+  parts_.caches.listed_nodes.ForEachIn(
+      parts_.caches.nodes_by_instance, node.spec.instance,
+      [&](const std::string& name, const Node& other) {
+        if (other.id.uid != node.id.uid && other.IsOurs() && age(other) < age(node)) rival = name;
+      });
+  return rival;
+}
+
+bool NodeReconciler::IsOthers(const Node& node, const cloud::Eni& eni) const {
+  const auto tag = eni.tags.find(std::string(kNodeTag));
+  return tag != eni.tags.end() && tag->second != node.id.uid &&
+         parts_.caches.listed_nodes.CountIn(parts_.caches.nodes_by_uid, tag->second) > 0;
 }
 
 // Ends tasks that the status does not ask for any more: a pod was seen on an ENI that was to go.

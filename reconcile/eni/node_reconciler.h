@@ -29,6 +29,9 @@ namespace berth::eni {
 // The caches that a node's pool depends on.
 struct Caches {
   runtime::Overlay<Node>& nodes;
+  const kube::Informer<Node>& listed_nodes;
+  std::size_t nodes_by_uid;
+  std::size_t nodes_by_instance;
   const kube::Informer<Pod>& pods;
   std::size_t pods_by_node;
   const kube::Informer<NodeRuntime>& runtimes;
@@ -101,7 +104,7 @@ class NodeReconciler {
     bool sync_wanted = false;
     std::map<std::string, Sends> sends;               // by token
     std::map<std::string, async::TimePoint> missing;  // IDs that lists lack, since when
-    std::map<std::string, async::TimePoint> born;      // ENIs that this leader made, when
+    std::map<std::string, async::TimePoint> born;     // ENIs that this leader made, when
     std::map<std::string, async::TimePoint> failed;   // ENIs whose last task failed, when
     int failures = 0;                                 // of jobs in a row
     async::TimePoint not_before{};                    // the next job
@@ -122,8 +125,9 @@ class NodeReconciler {
     NodeStatus to;
     Memory& memory;
     PodsView pods = {};
+    std::string rival = {};  // a Node that has its instance
     Wanted wanted = {};
-    int waiting = 0;  // pods without an address
+    int waiting = 0;                      // pods without an address
     bool news = false;                    // the job's outcome was not taken before
     std::vector<TaskId> ended = {};       // tasks whose end `to` has
     std::set<std::string> detached = {};  // ENIs among them that are Available now
@@ -158,9 +162,15 @@ class NodeReconciler {
   void TakeTasks(Pass& pass);
   // The ENIs of a deleted Node that go with it.
   static void MarkOwn(Pass& pass, const CloudView& view);
+  // Whether an ENI goes with its Node: made by Berth for this Node, or by Terway for its instance.
+  static bool IsOwn(const Pass& pass, const cloud::Eni& eni);
 
   // Chooses and begins work.
   PodsView PodsOf(const Node& node) const;
+  // The name of an older Node that has the same instance; empty for none.
+  std::string RivalOf(const Node& node) const;
+  // Whether the ENI was made for another Node that exists.
+  bool IsOthers(const Node& node, const cloud::Eni& eni) const;
   void ChooseJob(Pass& pass);
   std::optional<JobOrder> OrderFor(Pass& pass);
   std::optional<JobOrder> OrderForAttempt(Pass& pass);

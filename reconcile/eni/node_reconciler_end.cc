@@ -11,16 +11,6 @@ bool HasTag(const cloud::Eni& eni, std::string_view key, std::string_view value)
   return found != eni.tags.end() && found->second == value;
 }
 
-// Whether an ENI goes with its Node: made by Berth for this Node, or by Terway for its instance.
-bool IsOwn(const Node& node, const cloud::Eni& eni) {
-  if (eni.service_managed || (eni.type != kSecondaryType && eni.type != kTrunkType)) return false;
-  const bool is_here = eni.instance_id == node.spec.instance && !eni.instance_id.empty();
-  if (eni.tags.contains(std::string(kNodeTag)))
-    return HasTag(eni, kNodeTag, node.id.uid) && (is_here || eni.instance_id.empty());
-  const bool is_known = node.status.nics.contains(eni.id);
-  return HasTag(eni, kCreatorTag, kCreator) && (is_here || (is_known && eni.instance_id.empty()));
-}
-
 bool IsGoing(const NodeStatus& status) {
   return std::ranges::any_of(status.nics,
                              [](const auto& entry) { return entry.second.status == kDeleting; });
@@ -28,12 +18,23 @@ bool IsGoing(const NodeStatus& status) {
 
 }  // namespace
 
+bool NodeReconciler::IsOwn(const Pass& pass, const cloud::Eni& eni) {
+  const Node& node = pass.node;
+  if (eni.service_managed || (eni.type != kSecondaryType && eni.type != kTrunkType)) return false;
+  const bool is_here = eni.instance_id == node.spec.instance && !eni.instance_id.empty();
+  if (eni.tags.contains(std::string(kNodeTag)))
+    return HasTag(eni, kNodeTag, node.id.uid) && (is_here || eni.instance_id.empty());
+  const bool is_known = node.status.nics.contains(eni.id);
+  return HasTag(eni, kCreatorTag, kCreator) && pass.rival.empty() &&
+         (is_here || (is_known && eni.instance_id.empty()));
+}
+
 // The tags tell which ENIs are ours, and only the cloud knows them: a Node ends with a sync that
 // shows none of ours.
 void NodeReconciler::MarkOwn(Pass& pass, const CloudView& view) {
   pass.memory.swept = true;
   for (const cloud::Eni& eni : view.enis) {
-    if (!IsOwn(pass.node, eni)) continue;
+    if (!IsOwn(pass, eni)) continue;
     pass.memory.swept = false;
     Nic& nic = pass.to.nics[eni.id];
     nic.id = eni.id;
@@ -61,7 +62,9 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
     });
   }
   const bool is_empty = !memory.job && pass->to.attempts.empty() && !IsGoing(pass->to);
-  if (is_empty && memory.swept) {
+  // Without an account nothing was ever made for it.
+  const bool is_unused = pass->to.account.empty() && pass->to.nics.empty();
+  if (is_empty && (memory.swept || is_unused)) {
     if (auto removed = co_await SetFinalizer(pass, false); !removed)
       co_return std::unexpected(removed.error());
     co_return runtime::Requeue{};

@@ -58,6 +58,7 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
   const auto now = parts_.executor.WallNow();
   CloudView view = *end.answer;
   pass.to.account = here.account;
+  std::erase_if(view.enis, [&](const cloud::Eni& eni) { return IsOthers(pass.node, eni); });
   for (const auto& [id, vswitch] : view.vswitches) NoteVSwitch(vswitch);
   for (const cloud::Eni& eni : view.enis) {
     const auto token = eni.tags.find(std::string(kAttemptTag));

@@ -46,6 +46,9 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
                "k8s.aliyun.com/eno-api, or leave this Node to Terway's controller"};
   } else if (!AccountsOf(node)) {
     trouble = {"Unsupported", "this Berth has no access to EFLO: see --aliyun-eflo-endpoint"};
+  } else if (!pass.rival.empty()) {
+    trouble = {"InstanceTaken", Format("Node {} has the instance {}: delete one of them",
+                                       pass.rival, node.spec.instance)};
   } else if (memory.elsewhere && memory.elsewhere->region != node.spec.region) {
     trouble = {"RegionMismatch",
                Format("the Node is in region {}, and Berth's access key works in {}",

@@ -87,6 +87,8 @@ struct System::Parts {
   std::string cluster;
   kube::Informer<Node> nodes;
   runtime::Overlay<Node> latest;
+  std::size_t by_uid;
+  std::size_t by_instance;
   std::size_t by_eni;      // IDs of ENIs
   std::size_t by_attempt;  // tokens
   kube::Informer<Pod> pods;
@@ -119,6 +121,9 @@ System::Parts::Work::Work(Parts& parts)
                   .api = kube::Api(parts.leadership.fenced()),
                   .events = events,
                   .caches = {.nodes = parts.latest,
+                             .listed_nodes = parts.nodes,
+                             .nodes_by_uid = parts.by_uid,
+                             .nodes_by_instance = parts.by_instance,
                              .pods = parts.pods,
                              .pods_by_node = parts.pods_by_node,
                              .runtimes = parts.runtimes,
@@ -151,6 +156,8 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
       options(given),
       nodes(to_run, to_use, {.path = kube::PathOf(kNodes, "")}),
       latest(to_run, nodes),
+      by_uid(nodes.AddIndex([](const Node& node) { return std::vector{node.id.uid}; })),
+      by_instance(nodes.AddIndex([](const Node& node) { return std::vector{node.spec.instance}; })),
       by_eni(nodes.AddIndex([](const Node& node) {
         std::vector<std::string> ids;
         for (const auto& [id, nic] : node.status.nics) ids.push_back(id);
