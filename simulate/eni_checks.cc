@@ -44,12 +44,21 @@ int MostEnis(const Json& spec) {
   return all;
 }
 
-// Addresses of a Nic that no pod has and that can be given to one.
-int IdleOf(const NicView& nic) {
-  if (nic.status != "InUse" || nic.unschedulable) return 0;
-  return static_cast<int>(std::ranges::count_if(nic.ipv4, [](const auto& entry) {
+// Addresses that no pod has and that can be given to one.
+int IdleOf(const std::map<std::string, NicAddress>& addresses) {
+  return static_cast<int>(std::ranges::count_if(addresses, [](const auto& entry) {
     return entry.second.status == "Valid" && !entry.second.bound();
   }));
+}
+
+int IdleOf(const NicView& nic) {
+  return nic.status == "InUse" && !nic.unschedulable ? IdleOf(nic.ipv4) : 0;
+}
+
+// Addresses that the cloud counts.
+int HeldOf(const std::map<std::string, NicAddress>& addresses) {
+  return static_cast<int>(std::ranges::count_if(
+      addresses, [](const auto& entry) { return entry.second.status != "Invalid"; }));
 }
 
 }  // namespace
@@ -116,6 +125,7 @@ std::optional<std::string> Eni::CheckLeaks() const {
   for (const auto& [id, record] : cloud_.ecs().enis()) {
     const cloud::Eni& eni = record.eni;
     if (eni.type == "Primary" || witness_->IsOthers(id) || witness_->IsMeddled(id)) continue;
+    if (witness_->IsInherited(id)) continue;
     if (nodes_->WithNic(id)) continue;
     const auto attempt = eni.tags.find(std::string(eni::kAttemptTag));
     if (attempt == eni.tags.end()) return Format("{} has no tag of its attempt", id);
@@ -277,11 +287,26 @@ std::optional<std::string> Eni::CheckPool(const NodeView& node) const {
 
 std::optional<std::string> Eni::CheckFigures(const NodeView& node) const {
   const Json figures = Part(node.status(), "pool");
-  if (figures.size() == 0) return std::nullopt;
+  int enis = 0;
   int attaching = 0;
-  for (const auto& [id, nic] : node.nics) attaching += nic.status == "Attaching" ? 1 : 0;
-  if (Number(figures, "attaching") != attaching) {
-    return Format("{} says that {} ENIs are attaching", node.name, Number(figures, "attaching"));
+  int addresses = 0;
+  int idle = 0;
+  for (const auto& [id, nic] : node.nics) {
+    if (nic.status == "Invalid") continue;
+    ++enis;
+    attaching += nic.status == "Attaching" ? 1 : 0;
+    const int ipv4 = HeldOf(nic.ipv4) + nic.prefixes;
+    const int ipv6 = HeldOf(nic.ipv6) + nic.ipv6_prefixes;
+    addresses += std::max(ipv4, ipv6);
+    const bool in_pool = nic.status == "InUse" && !nic.unschedulable;
+    if (in_pool) idle += IdleOf(ipv6 > ipv4 ? nic.ipv6 : nic.ipv4);
+  }
+  for (const auto& [name, count] : {std::pair{"enis", enis},
+                                    {"addresses", addresses},
+                                    {"idle", idle},
+                                    {"attaching", attaching}}) {
+    if (Number(figures, name) == count) continue;
+    return Format("{} says {} {}, and has {}", node.name, name, Number(figures, name), count);
   }
   return std::nullopt;
 }

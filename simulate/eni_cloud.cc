@@ -214,27 +214,34 @@ void Eni::MeddleWith(World& world, const std::string& id, std::uint64_t how) {
   }
 }
 
-// An ENI of others: with a blocked tag or without, attached to a server or not, of another cluster.
+// An ENI of others: with a blocked tag or without, attached to a server or not; of Terway, or of
+// Berth in another cluster.
 void Eni::AddOthers(World& world) {
   Dice& random = world.random();
   const auto& server = fleet_.servers[random.Below(fleet_.servers.size())];
-  static constexpr std::array<std::array<const char*, 2>, 5> kTags = {
-      std::array{"owner", "others"}, std::array{"creator", "alibabacloud-erdma-controller"},
-      std::array{"terway.alibabacloud.com/excluded", "true"}, std::array{"creator", "terway"},
-      std::array{"creator", "terway-controller"}};
+  static constexpr std::array<std::array<const char*, 2>, 6> kTags = {
+      std::array{"creator", "terway"},
+      std::array{"owner", "others"},
+      std::array{"creator", "alibabacloud-erdma-controller"},
+      std::array{"terway.alibabacloud.com/excluded", "true"},
+      std::array{"creator", "terway-controller"},
+      std::array{"berth.dev/cluster-uid", "another"}};
   const auto which = random.Below(kTags.size());
   const auto made = Do(world, "CreateNetworkInterface",
                        {{"VSwitchId", EniFleet::kLarge},
                         {"SecurityGroupId", "sg-others"},
                         {"SecondaryPrivateIpAddressCount", "1"},
                         {"Tag.1.Key", kTags[which][0]},
-                        {"Tag.1.Value", kTags[which][1]}});
+                        {"Tag.1.Value", kTags[which][1]},
+                        {"Tag.2.Key", "team"},
+                        {"Tag.2.Value", "others"}});
   if (!made) return;
   const std::string id = (*made)["NetworkInterfaceId"].as<std::string>();
-  const bool usable = which != 1 && which != 2;
-  witness_->AddOther(id, usable);
+  witness_->AddOther(id);
   world.Trace("others create {} with the tag {}", id, kTags[which][1]);
   if (random.Chance(0.3)) return;
+  // One of Terway's is the node's to use, and goes with it.
+  if (which == 0) witness_->Inherit(id);
   Do(world, "AttachNetworkInterface",
      {{"NetworkInterfaceId", id}, {"InstanceId", server.instance}});
 }

@@ -22,16 +22,21 @@ std::map<std::string, NicAddress> AddressesOf(const Json& nic, const char* famil
   return addresses;
 }
 
+int PrefixesOf(const Json& nic, const char* family) {
+  const Json prefixes = nic.get_value_or<Json>(family, Json::Array());
+  return static_cast<int>(std::ranges::count_if(prefixes.array_range(), [](const Json& prefix) {
+    return Text(prefix, "status") != "Invalid";
+  }));
+}
+
 NicView NicOf(const Json& nic) {
-  NicView view{.status = Text(nic, "status"),
-               .type = Text(nic, "networkInterfaceType"),
-               .unschedulable = nic.get_value_or<bool>("unschedulable", false),
-               .ipv4 = AddressesOf(nic, "ipv4"),
-               .ipv6 = AddressesOf(nic, "ipv6"),
-               .prefixes = {}};
-  const Json prefixes = nic.get_value_or<Json>("ipv4Prefix", Json::Array());
-  for (const Json& prefix : prefixes.array_range()) view.prefixes.insert(Text(prefix, "prefix"));
-  return view;
+  return {.status = Text(nic, "status"),
+          .type = Text(nic, "networkInterfaceType"),
+          .unschedulable = nic.get_value_or<bool>("unschedulable", false),
+          .ipv4 = AddressesOf(nic, "ipv4"),
+          .ipv6 = AddressesOf(nic, "ipv6"),
+          .prefixes = PrefixesOf(nic, "ipv4Prefix"),
+          .ipv6_prefixes = PrefixesOf(nic, "ipv6Prefix")};
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ struct NicView {
   bool unschedulable = false;
   std::map<std::string, NicAddress> ipv4;
   std::map<std::string, NicAddress> ipv6;
-  std::set<std::string> prefixes;  // of IPv4
+  int prefixes = 0;  // of IPv4 that are not Invalid
+  int ipv6_prefixes = 0;
 
   // An address of either family; null for none.
   const NicAddress* Find(const std::string& address) const;

@@ -176,8 +176,37 @@ void EniPods::Run(const std::string& node) {
     for (auto& [name, pod] : pods_) {
       if (pod.node == node && pod.ips.empty() && !pod.ended && !pod.deleting) SetUp(pod);
     }
+    const bool tells = collects_ || telling_ == Telling::kAtOnce || world_.random().Chance(0.05);
+    if (tells) TellOfGone(node);
     Run(node);
   });
+}
+
+// Tells of the pods that the Node's status has and that are gone, where there is a NodeRuntime.
+void EniPods::TellOfGone(const std::string& name) {
+  const NodeView* node = nodes_.Find(name);
+  if (!node) return;
+  std::map<std::string, Pod> gone;  // by uid
+  for (const auto& [id, nic] : node->nics) {
+    for (const auto* family : {&nic.ipv4, &nic.ipv6}) {
+      for (const auto& [ip, address] : *family) {
+        if (address.pod_uid.empty() || Live(address)) continue;
+        const auto known = gone_.find(address.pod_uid);
+        gone.emplace(address.pod_uid, known != gone_.end()
+                                          ? known->second
+                                          : Pod{.name = address.pod, .uid = address.pod_uid});
+      }
+    }
+  }
+  if (gone.empty()) return;
+  const auto runtime = world_.Ask({.path = Format("{}/{}", kRuntimes, name)});
+  if (runtime.code != 200) return;
+  const Json told = Part(Part(runtime.body, "status"), "pods");
+  for (const auto& [uid, pod] : gone) {
+    if (Part(Part(told, uid), "status").contains("deleted")) continue;
+    WriteMark(name, pod, "deleted", false);
+    marks_[name][uid].deleted = true;
+  }
 }
 
 // Gives the pod the addresses that are bound to it, if there are any.
@@ -258,21 +287,9 @@ void EniPods::ReplaceCoreNode(const std::string& name, std::function<void()> on_
 }
 
 void EniPods::CollectGarbage() {
+  collects_ = true;
   if (telling_ == Telling::kUnreliable) telling_ = Telling::kAtOnce;
-  for (const std::string& node : names_) {
-    const auto answer = world_.Ask({.path = Format("{}/{}", kRuntimes, node)});
-    if (answer.code != 200) continue;
-    const Json pods = Part(Part(answer.body, "status"), "pods");
-    for (const auto& entry : pods.object_range()) {
-      const std::string uid(entry.key());
-      const Pod* pod = Find(uid);
-      if (pod && !pod->ended) continue;
-      const auto gone = gone_.find(uid);
-      const Pod known = pod ? *pod : gone != gone_.end() ? gone->second : Pod{.uid = uid};
-      WriteMark(node, known, "deleted", false);
-      marks_[node][uid].deleted = true;
-    }
-  }
+  for (const std::string& node : names_) TellOfGone(node);
 }
 
 void EniPods::DeleteAll() {

@@ -15,7 +15,8 @@ class World;
 
 // Pods that come and go, and the daemon of each node: it gives a pod the address that the Node's
 // status binds to it, and tells of pods that it set up and tore down in the NodeRuntime, at once,
-// late, in the wrong order, or not at all before it collects garbage.
+// late, in the wrong order, or not at all before it collects garbage. It tells of every pod of the
+// status that is gone, whether it set it up or not.
 class EniPods {
  public:
   static constexpr const char* kRuntimes = "/apis/network.alibabacloud.com/v1beta1/noderuntimes";
@@ -81,6 +82,7 @@ class EniPods {
   void SetUp(Pod& pod);
   void Tell(const std::string& node, const Pod& pod, bool deleted);
   void TellSoon(const Pod& pod, bool deleted);
+  void TellOfGone(const std::string& node);
   void WriteMark(const std::string& node, const Pod& pod, const char* what, bool earlier);
   void AddCoreNode(const std::string& name);
   void PatchStatus(const Pod& pod, const std::string& status);
@@ -101,6 +103,7 @@ class EniPods {
   std::map<std::string, std::map<std::string, Mark>> marks_;  // by node and uid
   std::set<std::string> distrusted_;
   bool writing_ = false;
+  bool collects_ = false;  // the daemons tell of every pod that is gone
 };
 
 }  // namespace berth::simulate

@@ -82,10 +82,7 @@ std::optional<std::string> EniWitness::CheckOthers(const std::string& action,
                                                    const std::string& eni) const {
   const cloud::Eni* found = cloud_.ecs().Find(eni);
   if (found && found->type == "Primary") return Format("{} of the Primary ENI {}", action, eni);
-  const auto other = others_.find(eni);
-  if (other == others_.end()) return std::nullopt;
-  const bool may = other->second && action.contains("ssign");
-  if (may) return std::nullopt;
+  if (!others_.contains(eni)) return std::nullopt;
   return Format("{} of {}, which is of others", action, eni);
 }
 
@@ -94,7 +91,7 @@ std::optional<std::string> EniWitness::CheckRemoval(const std::string& action,
                                                     const std::string& instance) const {
   if (auto wrong = CheckOthers(action, eni)) return wrong;
   const auto attached = attached_to_.find(eni);
-  const bool known = attached != attached_to_.end();
+  const bool known = attached != attached_to_.end() && !inherited_.contains(eni);
   if (!instance.empty() && known && !attached->second.contains(instance)) {
     return Format("{} of {} from {}, where others attached it", action, eni, instance);
   }

@@ -39,8 +39,13 @@ class EniWitness {
   // A replica has written a Node.
   std::optional<std::string> Wrote(const NodeView& before, const NodeView& after) const;
 
-  // An ENI of others. One that is `usable` may be given addresses while it is a node's.
-  void AddOther(const std::string& id, bool usable) { others_[id] = usable; }
+  // An ENI of others, and one of Terway that is a node's to use.
+  void AddOther(const std::string& id) { others_.insert(id); }
+  void Inherit(const std::string& id) {
+    others_.erase(id);
+    inherited_.insert(id);
+  }
+  bool IsInherited(const std::string& id) const { return inherited_.contains(id); }
   bool IsOthers(const std::string& id) const { return others_.contains(id); }
   // Others changed the ENI: it may be beyond Berth's reach.
   void Meddled(const std::string& id) { meddled_.insert(id); }
@@ -78,7 +83,8 @@ class EniWitness {
   // When a replica last saw an ENI to be Available.
   std::map<std::pair<std::string, std::string>, async::TimePoint> available_;
   std::map<std::string, std::set<std::string>> attached_to_;  // instances, by ENI
-  std::map<std::string, bool> others_;                        // by ID, whether usable
+  std::set<std::string> others_;
+  std::set<std::string> inherited_;
   std::set<std::string> meddled_;
   std::map<std::string, async::TimePoint> tampered_;  // by Node
   async::Duration grace_{};
