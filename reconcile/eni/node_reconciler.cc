@@ -39,6 +39,8 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Reconcile(std::string key) 
   if (std::exchange(memory.generation, cached->id.generation) != cached->id.generation) {
     memory.failures = 0;
     memory.not_before = {};
+    memory.failed_attaches = 0;
+    memory.no_create_before = {};
   }
   Pass pass{.key = std::move(key), .node = *cached, .to = cached->status, .memory = memory};
   pass.pods = PodsOf(pass.node);
@@ -122,6 +124,7 @@ void NodeReconciler::TakeTasks(Pass& pass) {
     const bool succeeded = task->state == State::kCompleted;
     pass.notes.push_back({succeeded, std::string(Name(task->operation)) + "ENI",
                           succeeded ? task->eni : Format("{}: {}", task->eni, task->error)});
+    if (task->operation == Operation::kAttach) NoteAttach(pass.memory, *task);
     if (succeeded) {
       pass.memory.failed.erase(task->eni);
       if (task->operation == Operation::kDetach) pass.detached.insert(task->eni);
@@ -136,6 +139,20 @@ void NodeReconciler::TakeTasks(Pass& pass) {
   const auto is_gone = [&](const auto& entry) { return !pass.to.nics.contains(entry.first); };
   std::erase_if(pass.memory.failed, is_gone);
   std::erase_if(pass.memory.born, is_gone);
+}
+
+// An instance that is gone refuses every attach: ENIs are not made and deleted without end for it.
+void NodeReconciler::NoteAttach(Memory& memory, const Task& task) {
+  if (task.state == State::kCompleted) {
+    memory.failed_attaches = 0;
+    memory.no_create_before = {};
+    return;
+  }
+  memory.attach_error = task.error;
+  async::Duration pause = kFirstAttachPause;
+  for (int i = 0; i < memory.failed_attaches && pause < kLongestAttachPause; ++i) pause *= 2;
+  ++memory.failed_attaches;
+  memory.no_create_before = parts_.executor.Now() + std::min(pause, kLongestAttachPause);
 }
 
 PodsView NodeReconciler::PodsOf(const Node& node) const {
@@ -230,7 +247,9 @@ async::Duration NodeReconciler::NextPass(const Pass& pass) const {
   const Memory& memory = pass.memory;
   const auto now = parts_.executor.Now();
   async::Duration next = pass.node.spec.pool_sync_period.value_or(kPoolEach);
-  if (memory.not_before > now) next = std::min(next, memory.not_before - now);
+  for (const auto time : {memory.not_before, memory.no_create_before}) {
+    if (time > now) next = std::min(next, time - now);
+  }
   if (IsTransitional(pass.to) || !memory.missing.empty()) next = std::min(next, kSyncTransitional);
   const bool unsettled =
       !pass.to.attempts.empty() || std::ranges::any_of(pass.to.nics, [](auto& nic) {

@@ -65,6 +65,9 @@ class NodeReconciler {
   // A client token is good for a day; much younger attempts are repeated, older ones searched for.
   static constexpr async::Duration kTokenLife = std::chrono::hours(1);
   static constexpr async::Duration kLongestPause = std::chrono::minutes(2);
+  // No ENI is made for a Node whose last attach failed, for this time, which doubles.
+  static constexpr async::Duration kFirstAttachPause = std::chrono::seconds(30);
+  static constexpr async::Duration kLongestAttachPause = std::chrono::minutes(30);
 
   struct Parts {
     async::Executor& executor;
@@ -106,7 +109,10 @@ class NodeReconciler {
     std::map<std::string, async::TimePoint> missing;  // IDs that lists lack, since when
     std::map<std::string, async::TimePoint> born;     // ENIs that this leader made, when
     std::map<std::string, async::TimePoint> failed;   // ENIs whose last task failed, when
-    int failures = 0;                                 // of jobs in a row
+    int failed_attaches = 0;              // in a row
+    std::string attach_error;             // of the last of them
+    async::TimePoint no_create_before{};  // after it
+    int failures = 0;                     // of jobs in a row
     async::TimePoint not_before{};                    // the next job
     std::optional<Error> failure;                     // of the last job
     std::optional<cloud::Place> elsewhere;            // the place of the key, when it is not ours
@@ -160,10 +166,12 @@ class NodeReconciler {
   void NoteVSwitch(const cloud::VSwitch& vswitch);
   void SetNicCondition(Nic& nic, const std::string& type, const Error& error);
   void TakeTasks(Pass& pass);
+  void NoteAttach(Memory& memory, const Task& task);
   // The ENIs of a deleted Node that go with it.
-  static void MarkOwn(Pass& pass, const CloudView& view);
-  // Whether an ENI goes with its Node: made by Berth for this Node, or by Terway for its instance.
-  static bool IsOwn(const Pass& pass, const cloud::Eni& eni);
+  void MarkOwn(Pass& pass, const CloudView& view) const;
+  // Whether an ENI goes with its Node: made by Berth for this Node, or one of its instance that was
+  // made by Terway, or for a Node that is gone.
+  bool IsOwn(const Pass& pass, const cloud::Eni& eni) const;
 
   // Chooses and begins work.
   PodsView PodsOf(const Node& node) const;

@@ -18,12 +18,13 @@ bool IsGoing(const NodeStatus& status) {
 
 }  // namespace
 
-bool NodeReconciler::IsOwn(const Pass& pass, const cloud::Eni& eni) {
+bool NodeReconciler::IsOwn(const Pass& pass, const cloud::Eni& eni) const {
   const Node& node = pass.node;
   if (eni.service_managed || (eni.type != kSecondaryType && eni.type != kTrunkType)) return false;
   const bool is_here = eni.instance_id == node.spec.instance && !eni.instance_id.empty();
+  if (HasTag(eni, kNodeTag, node.id.uid)) return is_here || eni.instance_id.empty();
   if (eni.tags.contains(std::string(kNodeTag)))
-    return HasTag(eni, kNodeTag, node.id.uid) && (is_here || eni.instance_id.empty());
+    return is_here && HasTag(eni, kClusterTag, parts_.cluster) && !IsOthers(node, eni);
   const bool is_known = node.status.nics.contains(eni.id);
   return HasTag(eni, kCreatorTag, kCreator) && pass.rival.empty() &&
          (is_here || (is_known && eni.instance_id.empty()));
@@ -31,7 +32,7 @@ bool NodeReconciler::IsOwn(const Pass& pass, const cloud::Eni& eni) {
 
 // The tags tell which ENIs are ours, and only the cloud knows them: a Node ends with a sync that
 // shows none of ours.
-void NodeReconciler::MarkOwn(Pass& pass, const CloudView& view) {
+void NodeReconciler::MarkOwn(Pass& pass, const CloudView& view) const {
   pass.memory.swept = true;
   for (const cloud::Eni& eni : view.enis) {
     if (!IsOwn(pass, eni)) continue;

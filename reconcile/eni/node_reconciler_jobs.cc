@@ -58,7 +58,9 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
   const auto now = parts_.executor.WallNow();
   CloudView view = *end.answer;
   pass.to.account = here.account;
-  std::erase_if(view.enis, [&](const cloud::Eni& eni) { return IsOthers(pass.node, eni); });
+  for (cloud::Eni& eni : view.enis) {
+    if (IsOthers(pass.node, eni)) eni.tags[std::string(kExcludedTag)] = "true";
+  }
   for (const auto& [id, vswitch] : view.vswitches) NoteVSwitch(vswitch);
   for (const cloud::Eni& eni : view.enis) {
     const auto token = eni.tags.find(std::string(kAttemptTag));
@@ -203,6 +205,8 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
   auto& job = pass.wanted.job;
   const bool needs_vswitch =
       job ? std::holds_alternative<job::Create>(*job) : !pass.wanted.insufficient.empty();
+  const bool creates = job && std::holds_alternative<job::Create>(*job);
+  if (creates && parts_.executor.Now() < pass.memory.no_create_before) return std::nullopt;
   if (needs_vswitch) {
     if (auto stale = StaleVSwitches(pass.node); !stale.empty())
       return Order(pass, job::ReadVSwitches{std::move(stale)});

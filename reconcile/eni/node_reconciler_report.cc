@@ -62,6 +62,11 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
   } else if (memory.failure && (memory.failures >= kToldFailures ||
                                 memory.failure->error_class == ErrorClass::kTerminal)) {
     trouble = {"CloudRefused", memory.failure->message};
+  } else if (memory.failed_attaches > 0 && node.id.deleting == 0) {
+    trouble = {
+        "AttachFailed",
+        Format("{} in a row, the last one: {}; the next one comes later, or when spec changes",
+               Format("{} failed attaches", memory.failed_attaches), memory.attach_error)};
   }
   if (node.id.deleting != 0) {
     std::string message = "it waits for its ENIs to be deleted";
