@@ -14,7 +14,7 @@ bool HasTag(const cloud::Eni& eni, std::string_view key, std::string_view value)
 
 bool IsBlocked(const NodeSpec& spec, const cloud::Eni& eni) {
   return HasTag(eni, kCreatorTag, "alibabacloud-erdma-controller") ||
-         HasTag(eni, kExcludedTag, "true") ||
+         HasTag(eni, "terway.alibabacloud.com/excluded", "true") ||
          std::ranges::any_of(spec.tag_block_list, [&eni](const auto& rule) {
            return HasTag(eni, rule.first, rule.second);
          });
