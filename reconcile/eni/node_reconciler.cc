@@ -180,10 +180,13 @@ std::string NodeReconciler::RivalOf(const Node& node) const {
   return rival;
 }
 
-bool NodeReconciler::IsOthers(const Node& node, const cloud::Eni& eni) const {
-  const auto tag = eni.tags.find(std::string(kNodeTag));
-  return tag != eni.tags.end() && tag->second != node.id.uid &&
-         parts_.caches.listed_nodes.CountIn(parts_.caches.nodes_by_uid, tag->second) > 0;
+bool NodeReconciler::IsForeign(const Node& node, const cloud::Eni& eni) const {
+  const auto made_for = eni.tags.find(std::string(kNodeTag));
+  if (made_for == eni.tags.end() || made_for->second == node.id.uid) return false;
+  if (parts_.caches.listed_nodes.CountIn(parts_.caches.nodes_by_uid, made_for->second) > 0)
+    return true;
+  const auto instance = eni.tags.find(std::string(kInstanceTag));
+  return instance == eni.tags.end() || instance->second != node.spec.instance;
 }
 
 // Ends tasks that the status does not ask for any more: a pod was seen on an ENI that was to go.
@@ -208,12 +211,13 @@ void NodeReconciler::SubmitTasks(Pass& pass) {
     const auto failed = pass.memory.failed.find(id);
     if (failed != pass.memory.failed.end() && now - failed->second < kAfterFailure) continue;
     const auto born = pass.memory.born.find(id);
+    const bool is_known = pass.memory.own && pass.memory.own->contains(id);
     parts_.tasks.Submit({.eni = id,
                          .operation = attaches                     ? Operation::kAttach
                                       : pass.detached.contains(id) ? Operation::kDelete
                                                                    : Operation::kDetach,
                          .node = pass.key,
-                         .instance = pass.node.spec.instance,
+                         .instance = is_known ? pass.memory.own->at(id) : pass.node.spec.instance,
                          .account = pass.to.account,
                          .backend = pass.node.backend,
                          .born = born == pass.memory.born.end() ? started_ : born->second,
@@ -268,7 +272,10 @@ bool NodeReconciler::IsOwnWrite(const std::string& key, const std::string& versi
 }
 
 cloud::EniAccounts* NodeReconciler::AccountsOf(const Node& node) const {
-  return node.backend == Backend::kEflo ? parts_.backends.eflo : &parts_.backends.ecs;
+  if (node.backend == Backend::kEcs) return &parts_.backends.ecs;
+  if (parts_.backends.eflo) return parts_.backends.eflo;
+  // A deleted Node may have been one of ECS before.
+  return node.id.deleting != 0 ? &parts_.backends.ecs : nullptr;
 }
 
 }  // namespace berth::eni

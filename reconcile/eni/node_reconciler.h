@@ -109,14 +109,15 @@ class NodeReconciler {
     std::map<std::string, async::TimePoint> missing;  // IDs that lists lack, since when
     std::map<std::string, async::TimePoint> born;     // ENIs that this leader made, when
     std::map<std::string, async::TimePoint> failed;   // ENIs whose last task failed, when
-    int failed_attaches = 0;              // in a row
-    std::string attach_error;             // of the last of them
-    async::TimePoint no_create_before{};  // after it
-    int failures = 0;                     // of jobs in a row
+    int failed_attaches = 0;                          // in a row
+    std::string attach_error;                         // of the last of them
+    async::TimePoint no_create_before{};              // after it
+    int failures = 0;                                 // of jobs in a row
     async::TimePoint not_before{};                    // the next job
     std::optional<Error> failure;                     // of the last job
     std::optional<cloud::Place> elsewhere;            // the place of the key, when it is not ours
-    bool swept = false;  // of a deleted Node: the last sync showed no ENI of ours
+    // Of a deleted Node: where its ENIs are attached, by ID, once they were looked for.
+    std::optional<std::map<std::string, std::string>> own;
   };
   // An event to be recorded once the status says the same.
   struct Note {
@@ -133,7 +134,8 @@ class NodeReconciler {
     PodsView pods = {};
     std::string rival = {};  // a Node that has its instance
     Wanted wanted = {};
-    int waiting = 0;                      // pods without an address
+    int waiting = 0;         // pods without an address
+    bool held_back = false;  // an ENI is wanted and not made, because attaches failed
     bool news = false;                    // the job's outcome was not taken before
     std::vector<TaskId> ended = {};       // tasks whose end `to` has
     std::set<std::string> detached = {};  // ENIs among them that are Available now
@@ -177,8 +179,8 @@ class NodeReconciler {
   PodsView PodsOf(const Node& node) const;
   // The name of an older Node that has the same instance; empty for none.
   std::string RivalOf(const Node& node) const;
-  // Whether the ENI was made for another Node that exists.
-  bool IsOthers(const Node& node, const cloud::Eni& eni) const;
+  // Whether the ENI was made for another Node that exists, or another instance.
+  bool IsForeign(const Node& node, const cloud::Eni& eni) const;
   void ChooseJob(Pass& pass);
   std::optional<JobOrder> OrderFor(Pass& pass);
   std::optional<JobOrder> OrderForAttempt(Pass& pass);

@@ -22,9 +22,10 @@ bool NodeReconciler::IsOwn(const Pass& pass, const cloud::Eni& eni) const {
   const Node& node = pass.node;
   if (eni.service_managed || (eni.type != kSecondaryType && eni.type != kTrunkType)) return false;
   const bool is_here = eni.instance_id == node.spec.instance && !eni.instance_id.empty();
-  if (HasTag(eni, kNodeTag, node.id.uid)) return is_here || eni.instance_id.empty();
+  if (HasTag(eni, kNodeTag, node.id.uid))
+    return is_here || eni.instance_id.empty() || HasTag(eni, kInstanceTag, eni.instance_id);
   if (eni.tags.contains(std::string(kNodeTag)))
-    return is_here && HasTag(eni, kClusterTag, parts_.cluster) && !IsOthers(node, eni);
+    return is_here && HasTag(eni, kClusterTag, parts_.cluster) && !IsForeign(node, eni);
   const bool is_known = node.status.nics.contains(eni.id);
   return HasTag(eni, kCreatorTag, kCreator) && pass.rival.empty() &&
          (is_here || (is_known && eni.instance_id.empty()));
@@ -33,10 +34,10 @@ bool NodeReconciler::IsOwn(const Pass& pass, const cloud::Eni& eni) const {
 // The tags tell which ENIs are ours, and only the cloud knows them: a Node ends with a sync that
 // shows none of ours.
 void NodeReconciler::MarkOwn(Pass& pass, const CloudView& view) const {
-  pass.memory.swept = true;
+  pass.memory.own.emplace();
   for (const cloud::Eni& eni : view.enis) {
     if (!IsOwn(pass, eni)) continue;
-    pass.memory.swept = false;
+    pass.memory.own->emplace(eni.id, eni.instance_id);
     Nic& nic = pass.to.nics[eni.id];
     nic.id = eni.id;
     nic.status = kDeleting;
@@ -65,14 +66,16 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
   const bool is_empty = !memory.job && pass->to.attempts.empty() && !IsGoing(pass->to);
   // Without an account nothing was ever made for it.
   const bool is_unused = pass->to.account.empty() && pass->to.nics.empty();
-  if (is_empty && (memory.swept || is_unused)) {
+  const bool is_swept = memory.own && memory.own->empty();
+  if (is_empty && (is_swept || is_unused)) {
     if (auto removed = co_await SetFinalizer(pass, false); !removed)
       co_return std::unexpected(removed.error());
     co_return runtime::Requeue{};
   }
   if (!memory.job && AccountsOf(pass->node) && parts_.executor.Now() >= memory.not_before) {
     pass->order = OrderForAttempt(*pass);
-    if (!pass->order && (is_empty || !IsGoing(pass->to))) pass->order = SyncOrder(*pass);
+    if (!pass->order && (!memory.own || memory.sync_wanted || !IsGoing(pass->to)))
+      pass->order = SyncOrder(*pass);
   }
   if (auto done = co_await Commit(pass); !done) co_return std::unexpected(done.error());
   co_return runtime::Requeue{NextPass(*pass)};

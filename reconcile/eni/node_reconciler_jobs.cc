@@ -59,7 +59,7 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
   CloudView view = *end.answer;
   pass.to.account = here.account;
   for (cloud::Eni& eni : view.enis) {
-    if (IsOthers(pass.node, eni)) eni.tags[std::string(kExcludedTag)] = "true";
+    if (IsForeign(pass.node, eni)) eni.tags[std::string(kExcludedTag)] = "true";
   }
   for (const auto& [id, vswitch] : view.vswitches) NoteVSwitch(vswitch);
   for (const cloud::Eni& eni : view.enis) {
@@ -206,7 +206,8 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
   const bool needs_vswitch =
       job ? std::holds_alternative<job::Create>(*job) : !pass.wanted.insufficient.empty();
   const bool creates = job && std::holds_alternative<job::Create>(*job);
-  if (creates && parts_.executor.Now() < pass.memory.no_create_before) return std::nullopt;
+  pass.held_back = creates && parts_.executor.Now() < pass.memory.no_create_before;
+  if (pass.held_back) return std::nullopt;
   if (needs_vswitch) {
     if (auto stale = StaleVSwitches(pass.node); !stale.empty())
       return Order(pass, job::ReadVSwitches{std::move(stale)});
@@ -219,6 +220,7 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
     tags[std::string(kCreatorTag)] = kCreator;
     tags[std::string(kClusterTag)] = parts_.cluster;
     tags[std::string(kNodeTag)] = pass.node.id.uid;
+    tags[std::string(kInstanceTag)] = pass.node.spec.instance;
     tags[std::string(kAttemptTag)] = attempt.request.client_token;
     pass.to.attempts[attempt.request.client_token] = attempt;
     return CreateOrder(pass, attempt);

@@ -62,7 +62,7 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
   } else if (memory.failure && (memory.failures >= kToldFailures ||
                                 memory.failure->error_class == ErrorClass::kTerminal)) {
     trouble = {"CloudRefused", memory.failure->message};
-  } else if (memory.failed_attaches > 0 && node.id.deleting == 0) {
+  } else if (pass.held_back) {
     trouble = {
         "AttachFailed",
         Format("{} in a row, the last one: {}; the next one comes later, or when spec changes",

@@ -37,6 +37,8 @@ inline constexpr std::string_view kNodeTag = "berth.dev/node-uid";
 inline constexpr std::string_view kAttemptTag = "berth.dev/attempt";
 // With the value "true" on an ENI that is not Terway's to use, nor Berth's.
 inline constexpr std::string_view kExcludedTag = "terway.alibabacloud.com/excluded";
+// The instance that it was made for: others may attach it elsewhere.
+inline constexpr std::string_view kInstanceTag = "berth.dev/instance-id";
 // The uid of the namespace kube-system: an account may have ENIs of several clusters.
 inline constexpr std::string_view kClusterTag = "berth.dev/cluster-uid";
 
