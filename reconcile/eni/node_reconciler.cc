@@ -243,7 +243,7 @@ bool NodeReconciler::IsTransitional(const NodeStatus& status) {
   return std::ranges::any_of(status.nics, [](const auto& entry) {
     const Nic& nic = entry.second;
     return !nic.unschedulable && nic.status != kInUse && nic.status != kAttaching &&
-           nic.status != kDeleting;
+           nic.status != kDeleting && nic.status != kInvalid;
   });
 }
 

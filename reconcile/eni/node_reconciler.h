@@ -134,8 +134,8 @@ class NodeReconciler {
     PodsView pods = {};
     std::string rival = {};  // a Node that has its instance
     Wanted wanted = {};
-    int waiting = 0;         // pods without an address
-    bool held_back = false;  // an ENI is wanted and not made, because attaches failed
+    int waiting = 0;                      // pods without an address
+    bool held_back = false;               // an ENI is wanted and not made, because attaches failed
     bool news = false;                    // the job's outcome was not taken before
     std::vector<TaskId> ended = {};       // tasks whose end `to` has
     std::set<std::string> detached = {};  // ENIs among them that are Available now

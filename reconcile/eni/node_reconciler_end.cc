@@ -64,8 +64,9 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
     });
   }
   const bool is_empty = !memory.job && pass->to.attempts.empty() && !IsGoing(pass->to);
-  // Without an account nothing was ever made for it.
-  const bool is_unused = pass->to.account.empty() && pass->to.nics.empty();
+  // Without an account nothing was ever made for it, and nobody can be asked.
+  const bool is_unused = pass->to.account.empty() && pass->to.nics.empty() &&
+                         (memory.elsewhere || !AccountsOf(pass->node));
   const bool is_swept = memory.own && memory.own->empty();
   if (is_empty && (is_swept || is_unused)) {
     if (auto removed = co_await SetFinalizer(pass, false); !removed)

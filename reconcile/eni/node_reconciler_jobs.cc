@@ -36,7 +36,16 @@ void NodeReconciler::TakeOutcome(Pass& pass) {
       memory.not_before = {};
     }
   }
-  if (!outcome.result) return;
+  if (outcome.here && pass.to.nics.empty() && pass.to.attempts.empty() && outcome.result)
+    pass.to.account = outcome.here->account;  // where the first ENI will be
+  if (!outcome.result) {
+    // A create that was never carried out may be forgotten: the key may be of another account.
+    std::erase_if(pass.to.attempts, [&](const auto& entry) {
+      const auto sends = memory.sends.find(entry.first);
+      return sends != memory.sends.end() && sends->second.certain;
+    });
+    return;
+  }
   pass.news = is_news;
   std::visit([&](auto& end) { Take(pass, end, *outcome.here); }, *outcome.result);
 }
@@ -257,7 +266,8 @@ JobOrder NodeReconciler::Order(const Pass& pass, decltype(JobOrder::work) work) 
   return {.node_uid = pass.node.id.uid,
           .instance = pass.node.spec.instance,
           .region = pass.node.spec.region,
-          .account = pass.to.account,
+          // A Node without ENIs is bound to no account.
+          .account = pass.to.nics.empty() && pass.to.attempts.empty() ? "" : pass.to.account,
           .work = std::move(work),
           .wanted = {}};
 }
