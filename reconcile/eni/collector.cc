@@ -27,7 +27,10 @@ async::Task<void> Collector::Collect() {
   const auto now = parts_.executor.Now();
   std::map<std::string, async::TimePoint> orphans;
   for (const cloud::Eni& eni : *listed) {
-    if (parts_.is_named(eni)) continue;
+    if (parts_.is_named(eni)) {
+      parts_.on_available(eni.id);
+      continue;
+    }
     const auto since = orphans_.find(eni.id);
     orphans.emplace(eni.id, since == orphans_.end() ? now : since->second);
   }

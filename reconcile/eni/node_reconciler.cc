@@ -235,7 +235,8 @@ bool NodeReconciler::IsSyncDue(const Pass& pass) const {
   const bool missing = std::ranges::any_of(memory.missing, [&](const auto& entry) {
     return parts_.executor.Now() - entry.second >= kMissingFor;
   });
-  return missing || (IsTransitional(pass.to) && IsDue(pass.to.last_sync, now - kSyncTransitional));
+  return missing || ((memory.moving || IsTransitional(pass.to)) &&
+                     IsDue(pass.to.last_sync, now - kSyncTransitional));
 }
 
 // Whether an ENI is on its way in the cloud without a task of ours.
@@ -254,7 +255,8 @@ async::Duration NodeReconciler::NextPass(const Pass& pass) const {
   for (const auto time : {memory.not_before, memory.no_create_before}) {
     if (time > now) next = std::min(next, time - now);
   }
-  if (IsTransitional(pass.to) || !memory.missing.empty()) next = std::min(next, kSyncTransitional);
+  if (IsTransitional(pass.to) || memory.moving || !memory.missing.empty())
+    next = std::min(next, kSyncTransitional);
   const bool unsettled =
       !pass.to.attempts.empty() || std::ranges::any_of(pass.to.nics, [](auto& nic) {
         return nic.second.status == kAttaching || nic.second.status == kDeleting;
@@ -264,6 +266,13 @@ async::Duration NodeReconciler::NextPass(const Pass& pass) const {
   if (const auto& reclaim = pass.to.next_reclaim; reclaim && *reclaim > wall)
     next = std::min<async::Duration>(next, *reclaim - wall);
   return std::max<async::Duration>(next, 1s);
+}
+
+void NodeReconciler::WantSync(const std::string& key) {
+  const auto found = memories_.find(key);
+  if (found == memories_.end()) return;
+  found->second.sync_wanted = true;
+  parts_.again(key);
 }
 
 bool NodeReconciler::IsOwnWrite(const std::string& key, const std::string& version) const {

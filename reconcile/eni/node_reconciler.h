@@ -85,6 +85,8 @@ class NodeReconciler {
 
   async::Task<Outcome> Reconcile(std::string key);
 
+  // The cloud has shown something of the Node that its status may not have.
+  void WantSync(const std::string& key);
   // Whether a version of a Node is this reconciler's own write.
   bool IsOwnWrite(const std::string& key, const std::string& version) const;
   // Entries of all tables by object. None is left when all objects are gone.
@@ -105,6 +107,7 @@ class NodeReconciler {
     async::Running job;
     std::optional<JobOutcome> outcome;  // to be taken over
     bool sync_wanted = false;
+    bool moving = false;  // the last sync showed an ENI on its way that status does not have
     std::map<std::string, Sends> sends;               // by token
     std::map<std::string, async::TimePoint> missing;  // IDs that lists lack, since when
     std::map<std::string, async::TimePoint> born;     // ENIs that this leader made, when

@@ -95,6 +95,10 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
   for (const Task* task : parts_.tasks.queue().OfNode(pass.key)) busy.insert(task->eni);
   TakeView(pass.node, pass.to, view, busy, pass.pods, now);
   for (const std::string& id : view.gone) memory.missing.erase(id);
+  memory.moving = std::ranges::any_of(view.enis, [&](const cloud::Eni& eni) {
+    return eni.instance_id == pass.node.spec.instance && eni.status != kInUse &&
+           !pass.to.nics.contains(eni.id);
+  });
   if (pass.node.id.deleting != 0) MarkOwn(pass, view);
   pass.to.last_sync = now;
   pass.to.next_sync = now + kSyncEach;

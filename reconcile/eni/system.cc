@@ -75,6 +75,8 @@ struct System::Parts {
   async::Task<void> FindCluster();
   // Whether a Node's status or a task names the ENI, or an attempt its token.
   bool IsNamed(const cloud::Eni& eni) const;
+  // The cloud shows the ENI as Available. A Node that has it as InUse is to ask the cloud again.
+  void LookAt(const std::string& eni);
   void Wake(const std::string& node) {
     if (work && !node.empty()) work->controller.Add(node);
   }
@@ -136,6 +138,7 @@ System::Parts::Work::Work(Parts& parts)
                  .accounts = parts.backends.ecs,
                  .cluster = parts.cluster,
                  .is_named = [&parts](const cloud::Eni& eni) { return parts.IsNamed(eni); },
+                 .on_available = [&parts](const std::string& eni) { parts.LookAt(eni); },
                  .on_deleted =
                      [&parts] {
                        if (parts.metrics) parts.metrics->Leaked(1);
@@ -270,6 +273,12 @@ bool System::Parts::IsNamed(const cloud::Eni& eni) const {
   const auto token = eni.tags.find(std::string(kAttemptTag));
   return nodes.CountIn(by_eni, eni.id) > 0 || (work && work->tasks.queue().Find(eni.id)) ||
          (token != eni.tags.end() && nodes.CountIn(by_attempt, token->second) > 0);
+}
+
+void System::Parts::LookAt(const std::string& eni) {
+  nodes.ForEachIn(by_eni, eni, [&](const std::string& key, const Node& node) {
+    if (node.status.nics.at(eni).status == kInUse) work->reconciler.WantSync(key);
+  });
 }
 
 System::System(async::Executor& executor, kube::Transport& transport,
