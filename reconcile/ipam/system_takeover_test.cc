@@ -191,12 +191,15 @@ TEST_F(TakeoverTest, APoolClaimWithAnInternalClaimAloneGoesOn) {
   replica_.reset();
   Pool("world", "10.0.0.0/16");
   Create("SubnetPoolClaim", "finance", R"("parentPoolRef":"world","desiredBlockSize":20)");
-  Create("SubnetClaim", "finance-x7k2p", R"("poolRef":"world","clusterID":"uid","blockSize":20)",
+  Create("SubnetClaim", "finance-x7k2p",
+         Format(R"("poolRef":"world","clusterID":"{}","blockSize":20)",
+                Uid("subnetpoolclaims", "finance")),
          OwnedBy("SubnetPoolClaim", "subnetpoolclaims", "finance"));
   Boot();
   executor_.Advance(1min);
   EXPECT_EQ(Reason("subnetpoolclaims", "finance"), "Bound");
-  EXPECT_THAT(List("subnetclaims"), SizeIs(1));
+  ASSERT_THAT(List("subnetclaims"), SizeIs(1));
+  EXPECT_EQ(List("subnetclaims")[0]["metadata"]["name"], "finance-x7k2p");
 }
 
 TEST_F(TakeoverTest, APoolOfTheChildsNameThatIsSomebodysIsNotTheChild) {
