@@ -303,7 +303,8 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::MakeAs(Claim 
   // Noted before it is sent: the coroutine may be destroyed while it waits.
   attempts_[key].insert_or_assign(
       owner, Attempt{claim.pool, block, context_.executor.Now() + kSettled, name});
-  const auto sent = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block, name));
+  auto sent = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block, name));
+  if (!sent) sent = std::unexpected(WithWebhooksAsRefusals(std::move(sent.error())));
   if (!sent && sent.error().error_class == kube::ErrorClass::kAmbiguous) {
     co_return std::unexpected(sent.error());
   }

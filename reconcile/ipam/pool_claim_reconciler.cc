@@ -381,9 +381,7 @@ async::Task<kube::Result<std::string>> PoolClaimReconciler::Create(const kube::R
   if (!made && made.error().reason == "AlreadyExists") {
     co_return co_await context_.api.Get(*resource, claim.id.ns, name);
   }
-  if (!made && made.error().error_class == kube::ErrorClass::kTerminal) {
-    made.error().message = ExplainRefusal(resource->kind, name, made.error());
-  }
+  if (!made) made = std::unexpected(Explained(made.error(), resource->kind, name, "created"));
   co_return made;
 }
 
