@@ -103,13 +103,15 @@ bool ClaimReconciler::BacksOff(const Claim& claim) const {
 }
 
 // A block is held for what the claim does not ask for any more, or cannot have: its spec was
-// changed, or its pool removed, before there was a Subnet. It is given back, at once or when it is
-// certain that no Subnet comes of it.
+// changed, or its pool deleted or removed, before there was a Subnet. It is given back, at once or
+// when it is certain that no Subnet comes of it.
 bool ClaimReconciler::HasChanged(const Claim& claim, Owner owner) {
   const auto wish = WishOf(claim, owner);
   if (!context_.space.AssignmentOf(owner)) return false;
-  // A block of a pool that is gone stays held for a claim that was told of it.
-  const bool kept = context_.space.Find(claim.PoolKey()) || (wish && wish->promised);
+  const Space::PoolState* pool = context_.space.Find(claim.PoolKey());
+  // A pool that is being deleted does not wait for a Subnet that cannot be created. A block of a
+  // pool that is gone stays held for a claim that was told of it.
+  const bool kept = pool ? pool->pool.id.deleting == 0 : wish && wish->promised;
   if (wish && kept && context_.space.Fits(claim.PoolKey(), *wish)) return false;
   const auto attempts = attempts_.find(claim.id.Key());
   if (attempts != attempts_.end() && attempts->second.contains(owner)) return true;
