@@ -201,6 +201,19 @@ void ClaimReconciler::TakeNow(const Claim& claim) {
   std::ignore = Choose(claim, Fingerprint(claim.id.uid));
 }
 
+bool ClaimReconciler::Serve(const Claim& claim) {
+  const bool told = claim.exhausted && claim.observed == claim.id.generation &&
+                    claim.id.deleting == 0 &&
+                    context_.caches.latest_claims.Get(claim.id.Key()) == &claim;
+  const Owner owner = Fingerprint(claim.id.uid);
+  // A claim that has a block already must not get a second one.
+  if (!told || !context_.space.BindingsOfClaim(claim.PoolKey(), owner).empty()) return true;
+  const auto given = Choose(claim, owner);
+  if (given || given.error().reason != kPoolExhausted) return true;
+  const auto wish = WishOf(claim, owner);
+  return wish && context_.space.RestingFor(claim.PoolKey(), *wish);  // see TakesBack
+}
+
 bool ClaimReconciler::HasLeft(const Claim& claim) const {
   const Claim* present = context_.caches.latest_claims.Get(claim.id.Key());
   return !present || present->id.uid != claim.id.uid;
