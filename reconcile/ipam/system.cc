@@ -41,6 +41,7 @@ struct System::Parts {
   std::vector<const Claim*> ToldClaims(std::size_t index, const std::string& pool) const;
   void Reclaim(std::size_t index, const std::string& pool);
   void LookAtSubnetOf(const Claim& claim);
+  void LookAtUnbound(const Claim& claim);
   void LookAtResting(const std::string& pool);
   void OnFigures(const std::string& pool);
   void OnRoom(const std::string& pool);
@@ -243,6 +244,7 @@ void System::Parts::ListenToClaims() {
              queue(key, now);
              if (work && before.id.uid != now.id.uid) work->claim.Left(before);
              if (before.id.uid != now.id.uid || now.id.deleting != 0) LookAtSubnetOf(before);
+             if (before.allocated != now.allocated) LookAtUnbound(now);
            },
        .on_delete =
            [this, queue](const std::string& key, const Claim& last) {
@@ -288,6 +290,12 @@ void System::Parts::LookAtSubnetOf(const Claim& claim) {
   if (const auto told = Cidr::Parse(claim.allocated)) {
     work->subnets.Add(KeyBeside(claim.id.Key(), SubnetName(claim.pool, *told)));
   }
+  LookAtUnbound(claim);
+}
+
+// The Subnets that name the claim and may not be its block.
+void System::Parts::LookAtUnbound(const Claim& claim) {
+  if (!work) return;
   caches.subnets.ForEachIn(caches.unbound_subnets_by_claim, claim.id.uid,
                            [&](const std::string& key, const Subnet&) { work->subnets.Add(key); });
 }
