@@ -103,13 +103,15 @@ bool ClaimReconciler::BacksOff(const Claim& claim) const {
 }
 
 // A block is held for what the claim does not ask for any more, or cannot have: its spec was
-// changed, or its pool removed, before there was a Subnet. It is given back, at once or when it is
-// certain that no Subnet comes of it.
+// changed, or its pool deleted or removed, before there was a Subnet. It is given back, at once or
+// when it is certain that no Subnet comes of it.
 bool ClaimReconciler::HasChanged(const Claim& claim, Owner owner) {
   const auto wish = WishOf(claim, owner);
   if (!context_.space.AssignmentOf(owner)) return false;
-  // A block of a pool that is gone stays held for a claim that was told of it.
-  const bool kept = context_.space.Find(claim.PoolKey()) || (wish && wish->promised);
+  const Space::PoolState* pool = context_.space.Find(claim.PoolKey());
+  // A pool that is being deleted does not wait for a Subnet that cannot be created. A block of a
+  // pool that is gone stays held for a claim that was told of it.
+  const bool kept = pool ? pool->pool.id.deleting == 0 : wish && wish->promised;
   if (wish && kept && context_.space.Fits(claim.PoolKey(), *wish)) return false;
   const auto attempts = attempts_.find(claim.id.Key());
   if (attempts != attempts_.end() && attempts->second.contains(owner)) return true;
@@ -197,6 +199,19 @@ void ClaimReconciler::TakeNow(const Claim& claim) {
   if (claim.Bound() || claim.id.deleting != 0) return;
   // A claim that cannot be served is told when its turn comes.
   std::ignore = Choose(claim, Fingerprint(claim.id.uid));
+}
+
+bool ClaimReconciler::Serve(const Claim& claim) {
+  const bool told = claim.exhausted && claim.observed == claim.id.generation &&
+                    claim.id.deleting == 0 &&
+                    context_.caches.latest_claims.Get(claim.id.Key()) == &claim;
+  const Owner owner = Fingerprint(claim.id.uid);
+  // A claim that has a block already must not get a second one.
+  if (!told || !context_.space.BindingsOfClaim(claim.PoolKey(), owner).empty()) return true;
+  const auto given = Choose(claim, owner);
+  if (given || given.error().reason != kPoolExhausted) return true;
+  const auto wish = WishOf(claim, owner);
+  return wish && context_.space.RestingFor(claim.PoolKey(), *wish);  // see TakesBack
 }
 
 bool ClaimReconciler::HasLeft(const Claim& claim) const {
@@ -303,7 +318,8 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::MakeAs(Claim 
   // Noted before it is sent: the coroutine may be destroyed while it waits.
   attempts_[key].insert_or_assign(
       owner, Attempt{claim.pool, block, context_.executor.Now() + kSettled, name});
-  const auto sent = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block, name));
+  auto sent = co_await context_.api.Create(kSubnets, claim.id.ns, BodyOf(claim, block, name));
+  if (!sent) sent = std::unexpected(WithWebhooksAsRefusals(std::move(sent.error())));
   if (!sent && sent.error().error_class == kube::ErrorClass::kAmbiguous) {
     co_return std::unexpected(sent.error());
   }

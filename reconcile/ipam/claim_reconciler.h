@@ -26,6 +26,10 @@ class ClaimReconciler {
   void Arrived(const Claim& claim);
   // The block that the claim had asked for back is free: nobody comes in between.
   void TakeNow(const Claim& claim);
+  // A block of its pool is free. A claim that was told that there is none takes it, if it can.
+  // False if there is still none for it; otherwise the claim is to be queued. O(log n), and what
+  // Space::RestingFor costs.
+  bool Serve(const Claim& claim);
   // It is gone: what was held for it and never asked for is free.
   void Left(const Claim& claim);
   // Something is being made of the claim's block: as long as that may be under way the block stays

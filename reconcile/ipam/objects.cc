@@ -160,7 +160,8 @@ kube::Result<Claim> Claim::From(kube::JsonView object) {
                .observed = observed.Int().value_or(0),
                .conditions = conditions.ToJson(),
                .ready_changed = kube::ParseTimestamp(changed.StringOr("")).value_or(0),
-               .lost = reason.StringOr("") == "AllocationLost"};
+               .lost = reason.StringOr("") == "AllocationLost",
+               .exhausted = reason.StringOr("") == kPoolExhausted};
 }
 
 kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {

@@ -34,6 +34,9 @@ inline constexpr std::string_view kStampAnnotation = "ipam.plexaubnet.io/allocat
 // On a pool in use: its deletion is allowed, and takes its Subnets along.
 inline constexpr std::string_view kAllowDeleteAnnotation = "ipam.plexaubnet.io/allow-delete";
 
+// The reason of a claim's Ready condition.
+inline constexpr std::string_view kPoolExhausted = "PoolExhausted";
+
 using runtime::Identity;
 using runtime::KeyBeside;
 using runtime::SplitKey;
@@ -94,6 +97,7 @@ struct Claim {
   std::string conditions;          // JSON
   std::int64_t ready_changed = 0;  // when its Ready condition last turned, in Unix seconds
   bool lost = false;               // its status says AllocationLost
+  bool exhausted = false;          // its status says PoolExhausted
 
   static kube::Result<Claim> From(kube::JsonView object);
   std::string PoolKey() const { return KeyBeside(id.ns + "/", pool); }

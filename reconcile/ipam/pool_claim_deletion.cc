@@ -75,7 +75,7 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::BlocksGone(PoolClaim claim)
   std::set<std::string> names = {ChildClaimName(claim.id)};
   context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
                                    [&](const std::string&, const Claim& block) {
-                                     if (IsFor(block, claim)) names.insert(block.id.name);
+                                     if (IsBlockClaim(block, claim)) names.insert(block.id.name);
                                    });
   bool gone = true;
   for (const std::string& name : names) {

@@ -93,6 +93,15 @@ std::string PoolClaimReconciler::ClusterOf(const PoolClaim& claim) const {
   return name.size() <= kLongestClusterId ? name : claim.id.uid;
 }
 
+// Whether a SubnetClaim was made for the claim. Users give owners to claims of their own, too: such
+// a claim is not deleted because it cannot become the child. plexaubnet's claims have other names.
+bool PoolClaimReconciler::IsBlockClaim(const Claim& block, const PoolClaim& claim) const {
+  if (!IsFor(block, claim)) return false;
+  if (block.id.name == ChildClaimName(claim.id) || Serves(block, claim)) return true;
+  const Pool* child = ChildOf(claim);
+  return child && block.allocated == child->cidr;
+}
+
 // The SubnetClaim of the child's block. plexaubnet may have made several; the one that the child
 // stands on counts.
 const Claim* PoolClaimReconciler::BlockClaimOf(const PoolClaim& claim) const {
@@ -105,7 +114,7 @@ const Claim* PoolClaimReconciler::BlockClaimOf(const PoolClaim& claim) const {
   const Claim* best = nullptr;
   context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
                                    [&](const std::string&, const Claim& block) {
-                                     if (!IsFor(block, claim)) return;
+                                     if (!IsBlockClaim(block, claim)) return;
                                      if (!best || rank(block) > rank(*best)) best = &block;
                                    });
   return best;
@@ -155,9 +164,7 @@ async::Task<Outcome> PoolClaimReconciler::Bind(PoolClaim claim) {
                             parent->pool.cidr);
     // The parent may have been larger once.
     const Claim* block = ChildOf(claim) ? nullptr : BlockClaimOf(claim);
-    if (!block || (block->id.name != ChildClaimName(claim.id) && !Serves(*block, claim))) {
-      co_return co_await Tell(std::move(claim), std::move(report));
-    }
+    if (!block) co_return co_await Tell(std::move(claim), std::move(report));
     Identity id = block->id;
     co_return co_await DropBlockClaim(std::move(claim), std::move(id), std::move(report));
   }
@@ -374,9 +381,7 @@ async::Task<kube::Result<std::string>> PoolClaimReconciler::Create(const kube::R
   if (!made && made.error().reason == "AlreadyExists") {
     co_return co_await context_.api.Get(*resource, claim.id.ns, name);
   }
-  if (!made && made.error().error_class == kube::ErrorClass::kTerminal) {
-    made.error().message = ExplainRefusal(resource->kind, name, made.error());
-  }
+  if (!made) made = std::unexpected(Explained(made.error(), resource->kind, name, "created"));
   co_return made;
 }
 

@@ -77,6 +77,7 @@ class PoolClaimReconciler {
   std::string ChildNameOf(const PoolClaim& claim) const;
   std::string ClusterOf(const PoolClaim& claim) const;
   std::set<std::string> ChildNames(const PoolClaim& claim) const;
+  bool IsBlockClaim(const Claim& block, const PoolClaim& claim) const;
   const Claim* BlockClaimOf(const PoolClaim& claim) const;
   bool Serves(const Claim& block, const PoolClaim& claim) const;
   std::string Difference(const Claim& block, const PoolClaim& claim, bool on_create) const;

@@ -10,12 +10,15 @@ namespace berth::ipam {
 namespace {
 
 constexpr std::size_t kMostOfMessage = 512;
+// The words of kube-apiserver, in a 500.
+constexpr std::string_view kWebhookFailed = "failed calling webhook";
 
 std::string_view Advice(const kube::Error& error) {
   const std::string_view words = error.message;
   if (words.contains("exceeded quota")) return "raise the ResourceQuota or delete what it counts";
   if (words.contains("being terminated") || runtime::IsGone(error))
     return "the namespace is being deleted";
+  if (words.contains(kWebhookFailed)) return "see to it that this webhook answers";
   if (words.contains("denied")) return "change the policy that denies it";
   if (error.code == 403) return "check the permissions of Berth's service account";
   return "remove what is in the way";
@@ -83,7 +86,15 @@ std::vector<Cidr> Refusals::Blocks(const Identity& id) const {
 
 bool MayAdmitAnother(std::string_view message) {
   return !message.contains("exceeded quota") && !message.contains("being terminated") &&
-         !message.contains("cannot create resource");
+         !message.contains("cannot create resource") && !message.contains(kWebhookFailed);
+}
+
+kube::Error WithWebhooksAsRefusals(kube::Error error) {
+  if (error.error_class == kube::ErrorClass::kRetry && error.code == 500 &&
+      error.message.contains(kWebhookFailed)) {
+    error.error_class = kube::ErrorClass::kTerminal;
+  }
+  return error;
 }
 
 std::string ExplainRefusal(std::string_view kind, std::string_view name, const kube::Error& error,
@@ -94,6 +105,7 @@ std::string ExplainRefusal(std::string_view kind, std::string_view name, const k
 
 kube::Error Explained(kube::Error error, std::string_view kind, std::string_view name,
                       std::string_view refused) {
+  error = WithWebhooksAsRefusals(std::move(error));
   if (error.error_class == kube::ErrorClass::kTerminal) {
     error.message = ExplainRefusal(kind, name, error, refused);
   }

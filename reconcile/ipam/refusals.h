@@ -50,14 +50,20 @@ class Refusals {
   std::unordered_map<std::string, Refusal> refusals_;  // by the object's key
 };
 
-// Whether another object of the kind may be admitted: the refusal is not for a quota, a permission
-// or a namespace that is being deleted.
+// Whether another object of the kind may be admitted: the refusal is not for a quota, a permission,
+// a namespace that is being deleted or a webhook that cannot be called.
 bool MayAdmitAnother(std::string_view message);
+
+// The error as a refusal, kTerminal, if a webhook of others cannot be called: the write was
+// certainly not carried out, and users would not see a failure that is retried as a passing one. As
+// it is otherwise.
+kube::Error WithWebhooksAsRefusals(kube::Error error);
 
 // A sentence about the refusal of an object: the API server's words, cut, and what can be done.
 std::string ExplainRefusal(std::string_view kind, std::string_view name, const kube::Error& error,
                            std::string_view refused = "created");
-// The error with that sentence, if it is a refusal; as it is otherwise.
+// The error with that sentence, if it is a refusal or a webhook cannot be called; as it is
+// otherwise.
 kube::Error Explained(kube::Error error, std::string_view kind, std::string_view name,
                       std::string_view refused);
 

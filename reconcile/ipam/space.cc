@@ -388,7 +388,7 @@ void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) 
   PlaceWaiting(state, Waiting::kAll, block);
   CountBlocks(state);
   Changed(pool, state);
-  if (!quiet_) callbacks_.on_room(pool);
+  if (!quiet_) callbacks_.on_free(pool);
 }
 
 void Space::Changed(const std::string& pool, PoolState& state) {

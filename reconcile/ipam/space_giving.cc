@@ -275,7 +275,7 @@ void Space::Rest(const Subnet& subnet) {
   const auto binding = bindings_.find({ClusterKey(pool, subnet.cluster), claim, owner});
   if (binding != bindings_.end()) binding->second.resting = true;
   Changed(pool, *state);
-  callbacks_.on_room(pool);  // somebody may have waited for the clusterID
+  callbacks_.on_free(pool);  // somebody may have waited for the clusterID
 }
 
 std::optional<std::string> Space::RestingFor(const std::string& pool, const Wish& wish) {

@@ -22,6 +22,26 @@ bool IsLostBlock(const Subnet& subnet, const Claim& claim) {
          subnet.cluster == claim.cluster && claim.allocated == subnet.cidr->ToString();
 }
 
+// Whether a Subnet that was made for the claim has lost its block, and the claim has another block
+// by now. It would get the lost block too, as soon as that is free.
+bool IsReplaced(const Context& context, const Subnet& subnet, const Claim& claim) {
+  if (!subnet.IsForClaim() || !subnet.cidr || !claim.Bound() ||
+      claim.allocated == subnet.cidr->ToString()) {
+    return false;
+  }
+  const std::string& name = subnet.id.name;
+  if (name != SubnetName(subnet.pool, *subnet.cidr) &&
+      name != OtherSubnetName(subnet.pool, *subnet.cidr)) {
+    return false;
+  }
+  if (context.space.PlacementOf(subnet).phase != SubnetPhase::kFailed) return false;
+  const Owner owner = Fingerprint(claim.id.uid);
+  return std::ranges::any_of(
+      context.space.BindingsOfClaim(subnet.PoolKey(), owner), [&](const Space::Binding* held) {
+        return held->subnet != 0 && held->block.ToString() == claim.allocated;
+      });
+}
+
 }  // namespace
 
 async::Duration SubnetReconciler::Made(const Subnet& subnet) {
@@ -76,6 +96,10 @@ async::Task<Outcome> SubnetReconciler::Reconcile(std::string key) {
     const Claim* claim = context_.caches.claims.Get(KeyBeside(key, subnet.claim_name));
     if (!claim || claim->id.uid != subnet.claim_uid) {
       co_return co_await DropOrphan(std::move(subnet));
+    }
+    if (IsReplaced(context_, subnet, *claim)) {
+      std::string why = Format("SubnetClaim {} has {} instead", claim->id.name, claim->allocated);
+      co_return co_await Drop(std::move(subnet), std::move(why));
     }
     if (IsLostBlock(subnet, *claim)) {
       const Identity owner = claim->id;
@@ -180,13 +204,18 @@ async::Task<Outcome> SubnetReconciler::DropOrphan(Subnet subnet) {
     if (!owner) co_return std::unexpected(owner.error());
     if (owner->id.uid == subnet.claim_uid) co_return runtime::Requeue{1s};
   }
+  std::string why = Format("SubnetClaim {} is gone", subnet.claim_name);
+  co_return co_await Drop(std::move(subnet), std::move(why));
+}
+
+async::Task<Outcome> SubnetReconciler::Drop(Subnet subnet, std::string why) {
   const auto deleted =
       co_await context_.api.Delete(kSubnets, subnet.id.ns, subnet.id.name,
                                    {.uid = subnet.id.uid, .resource_version = {}, .call = {}});
   if (!deleted && !IsGone(deleted.error())) {
     auto error = Explained(deleted.error(), kSubnets.kind, subnet.id.name, "deleted");
     if (error.error_class == kube::ErrorClass::kTerminal) {
-      error.message = Format("SubnetClaim {} is gone; {}", subnet.claim_name, error.message);
+      error.message = Format("{}; {}", why, error.message);
     }
     co_return co_await Refused(std::move(subnet), std::move(error));
   }

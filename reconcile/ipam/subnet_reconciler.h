@@ -45,6 +45,8 @@ class SubnetReconciler {
   async::Duration RestOf(const Subnet& subnet);
   async::Task<Outcome> End(Subnet subnet);
   async::Task<Outcome> DropOrphan(Subnet subnet);
+  // Deletes it; `why` is told beside a refusal.
+  async::Task<Outcome> Drop(Subnet subnet, std::string why);
   async::Task<Step> Adopt(Subnet subnet, Identity claim);
   async::Task<Outcome> Refused(Subnet subnet, kube::Error error);
   async::Task<Outcome> Report(Subnet subnet);

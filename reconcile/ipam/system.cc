@@ -41,9 +41,12 @@ struct System::Parts {
   std::vector<const Claim*> ToldClaims(std::size_t index, const std::string& pool) const;
   void Reclaim(std::size_t index, const std::string& pool);
   void LookAtSubnetOf(const Claim& claim);
+  void LookAtUnbound(const Claim& claim);
   void LookAtResting(const std::string& pool);
   void OnFigures(const std::string& pool);
   void OnRoom(const std::string& pool);
+  void OnFree(const std::string& pool);
+  void ServeWaiting(const std::string& pool);
   void OnPlacement(const std::string& subnet);
   void ExpireReservations();
   void CountClaims();
@@ -60,6 +63,8 @@ struct System::Parts {
   std::map<std::string, std::size_t> phases;  // claims in each
   std::set<std::string> dirty;                // pools, for who shows them
   async::Handle expiry;
+  std::set<std::string> freed;  // pools of which blocks have become free in this turn
+  async::Handle serving;
 };
 
 System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
@@ -76,7 +81,8 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
                          [this](const std::string& pool) {
                            // The status of some may not say yet that they have no Subnet.
                            Reclaim(caches.told_claims_by_pool, pool);
-                         }}),
+                         },
+                     .on_free = [this](const std::string& pool) { OnFree(pool); }}),
       work(to_run, to_join,
            {.system = "ipam",
             .resync = kResync,
@@ -238,6 +244,7 @@ void System::Parts::ListenToClaims() {
              queue(key, now);
              if (work && before.id.uid != now.id.uid) work->claim.Left(before);
              if (before.id.uid != now.id.uid || now.id.deleting != 0) LookAtSubnetOf(before);
+             if (before.allocated != now.allocated) LookAtUnbound(now);
            },
        .on_delete =
            [this, queue](const std::string& key, const Claim& last) {
@@ -283,6 +290,12 @@ void System::Parts::LookAtSubnetOf(const Claim& claim) {
   if (const auto told = Cidr::Parse(claim.allocated)) {
     work->subnets.Add(KeyBeside(claim.id.Key(), SubnetName(claim.pool, *told)));
   }
+  LookAtUnbound(claim);
+}
+
+// The Subnets that name the claim and may not be its block.
+void System::Parts::LookAtUnbound(const Claim& claim) {
+  if (!work) return;
   caches.subnets.ForEachIn(caches.unbound_subnets_by_claim, claim.id.uid,
                            [&](const std::string& key, const Subnet&) { work->subnets.Add(key); });
 }
@@ -363,6 +376,44 @@ void System::Parts::OnRoom(const std::string& pool) {
                                [this](const std::string& key, const PoolClaim& claim) {
                                  if (!work->pool_claim.BacksOff(claim)) work->pool_claims.Add(key);
                                });
+}
+
+// In a turn of its own: the claim that a block was released for goes first.
+void System::Parts::OnFree(const std::string& pool) {
+  if (!work) return;
+  Reclaim(caches.unbound_claims_by_pool, pool);
+  freed.insert(pool);
+  if (serving) return;
+  serving = executor.RunAfter({}, [this] {
+    const auto pools = std::exchange(freed, {});
+    serving = {};
+    for (const std::string& key : pools) ServeWaiting(key);
+  });
+}
+
+// Claims that wait for room take what is free, and only those that got a block are queued: each
+// block that becomes free would wake thousands for nothing. Pool claims follow their internal
+// claims. O(claims that wait).
+void System::Parts::ServeWaiting(const std::string& pool) {
+  if (!work) return;
+  std::vector<const Claim*> waiting;
+  caches.claims.ForEachIn(
+      caches.unbound_claims_by_pool, pool,
+      [&](const std::string&, const Claim& claim) { waiting.push_back(&claim); });
+  const Space::PoolState* state = space.Find(pool);
+  // A claim may get the block of its own cluster back that rests.
+  const bool rests = state && !state->resting.empty();
+  int none_free = -1;  // nor of any shorter prefix length
+  for (const Claim* claim : waiting) {
+    const int size = claim->block_size.value_or(Width(Family::kIpv6));
+    if (claim->exhausted && size <= none_free && claim->observed == claim->id.generation) continue;
+    if (work->claim.BacksOff(*claim)) continue;
+    if (work->claim.Serve(*claim)) {
+      work->claims.Add(claim->id.Key());
+    } else if (claim->block_size && !rests) {
+      none_free = std::max(none_free, size);
+    }
+  }
 }
 
 void System::Parts::OnPlacement(const std::string& subnet) {

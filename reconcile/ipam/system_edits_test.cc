@@ -175,7 +175,7 @@ TEST_F(SystemTest, AChildPoolGoesBeforeASubnetThatWasToldItFailed) {
   Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":26)");
   executor_.Advance(10s);
   const auto block = Status("subnetpoolclaims", "pc")["boundPoolName"].as<std::string>();
-  Claim("c", "p", 27);
+  Create("SubnetClaim", "c", R"("poolRef":"p","clusterID":"c","requestedCIDR":"10.0.0.0/27")");
   SubnetFor("c", "p", "10.0.0.0/27");
   EXPECT_EQ(Status("subnets", "p-10-0-0-0-27")["phase"], "Failed");
   Merge("subnetclaims", block, R"({"metadata":{"ownerReferences":null}})");

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "kube/status.h"
 #include "reconcile/ipam/system_fixture_test.h"
 
 // Webhooks, policies and controllers of others that change, refuse or overwrite what Berth writes:
@@ -71,6 +72,22 @@ class InterferenceTest : public SystemTest {
                                 numbered ? Format(" (request {})", refused_) : ""),
                          403,
                          {}};
+    };
+  }
+  // The API server cannot call a webhook for such creates.
+  void LoseWebhook(const std::string& path) {
+    refused_ = 0;
+    interceptor_.on_request = [=, this](kube::Request& request) -> std::optional<kube::Error> {
+      if (request.method != kube::Method::kPost || !request.path.contains(path)) {
+        return std::nullopt;
+      }
+      ++refused_;
+      return kube::ErrorFromStatus(
+          500,
+          R"({"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError",)"
+          R"("message":"Internal error occurred: failed calling webhook \"w\": failed to call )"
+          R"(webhook: Post \"https://w.w.svc:443/\": connect: connection refused","code":500})",
+          {}, true);
     };
   }
   // A webhook replaces a part of the SubnetClaims that Berth creates.
@@ -335,6 +352,43 @@ TEST_F(InterferenceTest, ADeletedPoolClaimBacksOffWhateverTheWordsOfTheRefusals)
   interceptor_.on_request = nullptr;
   executor_.Advance(1min);
   EXPECT_TRUE(List("subnetpoolclaims").empty());
+}
+
+TEST_F(InterferenceTest, AClaimSaysThatAWebhookForItsSubnetCannotBeCalled) {
+  Claim("bound", "p", 24);
+  ASSERT_EQ(Allocated("bound"), "10.0.0.0/24");
+  LoseWebhook("/subnets");
+  Delete("subnets", "p-10-0-0-0-24");
+  Claim("fresh", "p", 24);
+  executor_.Advance(1min);
+  for (const char* name : {"bound", "fresh"}) {
+    EXPECT_EQ(Reason("subnetclaims", name), "SubnetRefused") << name;
+    EXPECT_THAT(Status("subnetclaims", name).get_value_or<std::string>("message", ""),
+                AllOf(HasSubstr("failed calling webhook \"w\""), HasSubstr("connection refused")));
+  }
+  EXPECT_LT(refused_, 40);
+  interceptor_.on_request = nullptr;
+  executor_.Advance(1min);
+  EXPECT_EQ(Phase("bound"), "Bound");
+  EXPECT_EQ(Allocated("bound"), "10.0.0.0/24");
+  EXPECT_EQ(Allocated("fresh"), "10.0.1.0/24");
+}
+
+TEST_F(InterferenceTest, APoolClaimSaysThatAWebhookCannotBeCalled) {
+  for (const char* path : {"/subnetclaims", "/subnetpools"}) {
+    LoseWebhook(path);
+    PoolClaim();
+    executor_.Advance(1min);
+    EXPECT_EQ(Reason("subnetpoolclaims", "b"), "Refused") << path;
+    EXPECT_THAT(Status("subnetpoolclaims", "b").get_value_or<std::string>("message", ""),
+                HasSubstr("failed calling webhook"));
+    EXPECT_LT(refused_, 20);
+    interceptor_.on_request = nullptr;
+    executor_.Advance(1min);
+    EXPECT_EQ(Reason("subnetpoolclaims", "b"), "Bound") << path;
+    Delete("subnetpoolclaims", "b");
+    executor_.Advance(1min);
+  }
 }
 
 }  // namespace

@@ -95,6 +95,36 @@ TEST_F(OwnersTest, AUsersClaimThatNamesAPoolClaimIsNotItsBlock) {
   EXPECT_EQ(Allocated("mine"), "10.2.0.0/26");
 }
 
+TEST_F(OwnersTest, AUsersClaimOfTheSameParentThatNamesAPoolClaimIsNotDeletedForIt) {
+  Pool("p", "10.1.0.0/24");
+  Claim("mine", "p", 26);
+  Claim("full", "p", 25);
+  PoolClaim("pc", "p", 25);
+  ASSERT_EQ(Reason("subnetpoolclaims", "pc"), "ParentExhausted");
+  const Json owner = Json::parse("{" + Of("pc").substr(1) + "}");
+  Merge("subnetclaims", "mine", R"({"metadata":)" + owner.to_string() + "}");
+  executor_.Advance(1min);
+  EXPECT_EQ(Allocated("mine"), "10.1.0.0/26");
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "ParentExhausted");
+  Delete("subnetclaims", "full");
+  executor_.Advance(1min);
+  EXPECT_EQ(Get("subnetpools", BoundPool("pc"))["spec"]["cidr"], "10.1.0.128/25");
+  // The garbage collector deletes it with its owner, not Berth.
+  Delete("subnetpoolclaims", "pc");
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("subnetpoolclaims", "pc"));
+  EXPECT_EQ(Allocated("mine"), "10.1.0.0/26");
+}
+
+TEST_F(OwnersTest, AUsersClaimThatNamesAPoolClaimBeforeThatHasItsOwnIsNotItsBlock) {
+  PoolClaim("pc", "p", 20);
+  Create("SubnetClaim", "mine", R"("poolRef":"p","clusterID":"mine","blockSize":24)", Of("pc"));
+  Pool("p", "10.0.0.0/16");
+  executor_.Advance(1min);
+  EXPECT_EQ(Phase("mine"), "Bound");
+  EXPECT_EQ(Reason("subnetpoolclaims", "pc"), "Bound");
+}
+
 TEST_F(OwnersTest, ABlocksClaimThatUsersHaveEditedIsMadeAgain) {
   Pool("p", "10.0.0.0/16");
   Claim("full", "p", 16);

@@ -187,16 +187,40 @@ TEST_F(TakeoverTest, AnAdoptedPoolGoesBeforeItsBlock) {
   EXPECT_THAT(List("subnets"), SizeIs(0));
 }
 
+TEST_F(TakeoverTest, AFailedSubnetGoesOnceItsClaimHasAnotherBlock) {
+  replica_.reset();
+  Pool("world", "10.0.0.0/16");
+  Claim("a", "world", 24);
+  Claim("b", "world", 25);
+  Block("a", "world", "10.0.0.0/24", "a");
+  Block("b", "world", "10.0.0.0/25", "b");
+  Boot();
+  executor_.Advance(1min);
+  ASSERT_EQ(Reason("subnetclaims", "b"), "AllocationLost");
+  ASSERT_EQ(Status("subnets", "world-10-0-0-0-25")["phase"], "Failed");
+  Merge("subnetclaims", "b", R"({"spec":{"blockSize":26}})");
+  executor_.Advance(5s);
+  EXPECT_EQ(Allocated("b"), "10.0.1.0/26");
+  EXPECT_THAT(List("subnets"), SizeIs(2));
+  Delete("subnetclaims", "a");
+  executor_.Advance(1min);
+  EXPECT_THAT(List("subnets"), SizeIs(1));
+  EXPECT_EQ(PoolStatus("world")["allocatedCount"], 1);
+}
+
 TEST_F(TakeoverTest, APoolClaimWithAnInternalClaimAloneGoesOn) {
   replica_.reset();
   Pool("world", "10.0.0.0/16");
   Create("SubnetPoolClaim", "finance", R"("parentPoolRef":"world","desiredBlockSize":20)");
-  Create("SubnetClaim", "finance-x7k2p", R"("poolRef":"world","clusterID":"uid","blockSize":20)",
+  Create("SubnetClaim", "finance-x7k2p",
+         Format(R"("poolRef":"world","clusterID":"{}","blockSize":20)",
+                Uid("subnetpoolclaims", "finance")),
          OwnedBy("SubnetPoolClaim", "subnetpoolclaims", "finance"));
   Boot();
   executor_.Advance(1min);
   EXPECT_EQ(Reason("subnetpoolclaims", "finance"), "Bound");
-  EXPECT_THAT(List("subnetclaims"), SizeIs(1));
+  ASSERT_THAT(List("subnetclaims"), SizeIs(1));
+  EXPECT_EQ(List("subnetclaims")[0]["metadata"]["name"], "finance-x7k2p");
 }
 
 TEST_F(TakeoverTest, APoolOfTheChildsNameThatIsSomebodysIsNotTheChild) {

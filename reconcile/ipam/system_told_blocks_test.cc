@@ -138,6 +138,33 @@ TEST_F(ToldBlockTest, ItIsLostWhenItIsExcludedBeforeItsSubnetIsMadeAgain) {
   }
 }
 
+TEST_F(ToldBlockTest, ItDoesNotKeepItsPoolFromBeingDeletedWhileItsSubnetCannotBeMade) {
+  for (const kube::Error& error : {kOverQuota, kBusy}) {
+    Up();
+    Pool("p", "10.0.0.0/16");
+    Claim("c", "p", 24);
+    ASSERT_EQ(Allocated("c"), "10.0.0.0/24");
+    RefuseSubnets(error);
+    Delete("subnets", "p-10-0-0-0-24");
+    executor_.Advance(1min);
+    Delete("subnetpools", "p");
+    executor_.Advance(2min);
+    EXPECT_EQ(Send(kube::Method::kGet, Path("subnetpools", "p")).code, 404) << error.message;
+    EXPECT_EQ(Reason("subnetclaims", "c"), "PoolNotFound");
+    // It has its block again when the pool is made anew.
+    judging_.refuse = nullptr;
+    Claim("w", "p", 24);
+    Pool("p", "10.0.0.0/16");
+    executor_.Advance(1min);
+    EXPECT_EQ(Phase("c"), "Bound");
+    EXPECT_EQ(Allocated("c"), "10.0.0.0/24");
+    EXPECT_EQ(Allocated("w"), "10.0.1.0/24");
+    for (const char* name : {"c", "w"}) Delete("subnetclaims", name);
+    executor_.Advance(1min);
+    Delete("subnetpools", "p");
+  }
+}
+
 TEST_F(ToldBlockTest, AClaimGetsAnotherWhenItsBlockIsExcludedBeforeItsSubnetIsMade) {
   Up();
   Pool("p", "10.0.0.0/16");

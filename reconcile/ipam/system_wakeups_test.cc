@@ -26,6 +26,37 @@ TEST_F(WakeupTest, TheEndOfAWaitingClaimWakesNoOther) {
   EXPECT_LT(Reconciles() - before, 4 * kWaiting);
 }
 
+TEST_F(WakeupTest, ABlockThatBecomesFreeWakesTheClaimThatGetsIt) {
+  constexpr int kEach = 64;
+  Pool("p", "10.0.0.0/23");
+  for (int i = 0; i < kEach; ++i) Claim(Format("c{}", i), "p", 29);
+  Claim("large", "p", 24);
+  for (int i = 0; i < kEach; ++i) Claim(Format("w{}", i), "p", 29);
+  executor_.Advance(1min);
+  ASSERT_EQ(Reason("subnetclaims", "w7"), "PoolExhausted");
+  const auto before = Reconciles();
+  for (int i = 0; i < kEach; ++i) Delete("subnetclaims", Format("c{}", i));
+  EXPECT_LT(Reconciles() - before, 16 * kEach);
+  for (int i = 0; i < kEach; ++i) EXPECT_EQ(Phase(Format("w{}", i)), "Bound") << i;
+  EXPECT_EQ(Reason("subnetclaims", "large"), "PoolExhausted");
+  for (int i = 0; i < kEach; ++i) Delete("subnetclaims", Format("w{}", i));
+  EXPECT_EQ(Phase("large"), "Bound");
+}
+
+TEST_F(WakeupTest, ABlockThatRestsWakesNoClaimThatWaitsForRoom) {
+  constexpr int kEach = 64;
+  Pool("p", "10.0.0.0/23", R"(,"reuseGracePeriodSeconds":600)");
+  for (int i = 0; i < kEach; ++i) Claim(Format("c{}", i), "p", 29);
+  for (int i = 0; i < kEach; ++i) Claim(Format("w{}", i), "p", 29);
+  executor_.Advance(1min);
+  const auto before = Reconciles();
+  for (int i = 0; i < kEach; ++i) Delete("subnetclaims", Format("c{}", i));
+  EXPECT_LT(Reconciles() - before, 16 * kEach);
+  EXPECT_EQ(Reason("subnetclaims", "w7"), "PoolExhausted");
+  executor_.Advance(15min);
+  for (int i = 0; i < kEach; ++i) EXPECT_EQ(Phase(Format("w{}", i)), "Bound") << i;
+}
+
 TEST_F(WakeupTest, ABlockThatBecomesFreeWakesNoBoundPoolClaim) {
   constexpr int kEach = 20;
   Pool("p", "10.0.0.0/16");

@@ -72,7 +72,7 @@ std::expected<Cidr, Denial> AssignTo(Space& space, const Claim& claim, const Wis
   if (!given && wish.promised &&
       (given.error().reason == "RequestedCIDRTaken" || given.error().reason == "InvalidRequest")) {
     given.error() = {"AllocationLost",
-                     Format("its Subnet was deleted, and {}", given.error().message)};
+                     Format("its Subnet is gone or Failed, and {}", given.error().message)};
   } else if (!given && wish.promised && claim.lost) {
     // Still told as lost: whoever has the block goes first when the pool is back.
     given.error() = {"AllocationLost",
