@@ -41,6 +41,7 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Reconcile(std::string key) 
     memory.not_before = {};
     memory.failed_attaches = 0;
     memory.no_create_before = {};
+    memory.instance_seen.reset();
   }
   Pass pass{.key = std::move(key), .node = *cached, .to = cached->status, .memory = memory};
   pass.pods = PodsOf(pass.node);

@@ -99,6 +99,12 @@ class NodeReconciler {
     async::TimePoint last{};
     bool refused = false;  // for good, by the last answer
   };
+  // The SufficientIP condition that was written last: the watch may be late.
+  struct Told {
+    std::string core_uid;
+    std::string message;
+    async::TimePoint when{};
+  };
   // Knowledge of a Node beside its status, for as long as this leader leads.
   struct Memory {
     std::string uid;
@@ -107,6 +113,8 @@ class NodeReconciler {
     async::Running job;
     std::optional<JobOutcome> outcome;  // to be taken over
     bool sync_wanted = false;
+    // Whether the last sync showed an ENI of the instance, as every instance has one; none before.
+    std::optional<bool> instance_seen;
     bool moving = false;  // the last sync showed an ENI on its way that status does not have
     std::map<std::string, Sends> sends;               // by token
     std::map<std::string, async::TimePoint> missing;  // IDs that lists lack, since when
@@ -121,6 +129,7 @@ class NodeReconciler {
     std::optional<cloud::Place> elsewhere;            // the place of the key, when it is not ours
     // Of a deleted Node: where its ENIs are attached, by ID, once they were looked for.
     std::optional<std::map<std::string, std::string>> own;
+    std::optional<Told> told;
   };
   // An event to be recorded once the status says the same.
   struct Note {

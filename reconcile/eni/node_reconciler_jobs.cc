@@ -95,6 +95,8 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
   for (const Task* task : parts_.tasks.queue().OfNode(pass.key)) busy.insert(task->eni);
   TakeView(pass.node, pass.to, view, busy, pass.pods, now);
   for (const std::string& id : view.gone) memory.missing.erase(id);
+  memory.instance_seen =
+      std::ranges::contains(view.enis, pass.node.spec.instance, &cloud::Eni::instance_id);
   memory.moving = std::ranges::any_of(view.enis, [&](const cloud::Eni& eni) {
     return eni.instance_id == pass.node.spec.instance && eni.status != kInUse &&
            !pass.to.nics.contains(eni.id);
@@ -221,6 +223,12 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
   const bool creates = job && std::holds_alternative<job::Create>(*job);
   pass.held_back = creates && parts_.executor.Now() < pass.memory.no_create_before;
   if (pass.held_back) return std::nullopt;
+  // Nothing is made in an account that does not have the instance. EFLO does not tell.
+  if (creates && pass.node.backend == Backend::kEcs && !pass.memory.instance_seen.value_or(false)) {
+    const bool is_asked =
+        pass.memory.instance_seen && parts_.executor.WallNow() - *pass.to.last_sync < kLongestPause;
+    return is_asked ? std::nullopt : std::optional(SyncOrder(pass));
+  }
   if (needs_vswitch) {
     if (auto stale = StaleVSwitches(pass.node); !stale.empty())
       return Order(pass, job::ReadVSwitches{std::move(stale)});

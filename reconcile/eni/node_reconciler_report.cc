@@ -12,6 +12,8 @@ namespace {
 
 // A cloud that fails now and then is no trouble: it is told from the third failure in a row on.
 constexpr int kToldFailures = 3;
+// A write that the watch does not show yet is not repeated for this time.
+constexpr auto kToldFor = std::chrono::minutes(1);
 
 std::string Count(std::size_t count, std::string_view what) {
   return Format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -62,6 +64,12 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
   } else if (memory.failure && (memory.failures >= kToldFailures ||
                                 memory.failure->error_class == ErrorClass::kTerminal)) {
     trouble = {"CloudRefused", memory.failure->message};
+  } else if (memory.instance_seen == false && node.backend == Backend::kEcs) {
+    trouble = {
+        "InstanceNotFound",
+        Format("the cloud has no ENI of instance {} in account {}, not even its primary one: "
+               "no ENIs are made for it",
+               node.spec.instance, pass.to.account)};
   } else if (pass.held_back) {
     trouble = {
         "AttachFailed",
@@ -133,6 +141,12 @@ async::Task<kube::Result<void>> NodeReconciler::TellCoreNode(Pass* pass) {
   const std::string message = sufficient ? "pods get addresses" : lack;
   if (core->sufficient == sufficient && core->sufficient_message == message)
     co_return kube::Result<void>();
+  auto& told = pass->memory.told;
+  if (told && told->core_uid == core->id.uid && told->message == message &&
+      parts_.executor.Now() - told->when < kToldFor) {
+    co_return kube::Result<void>();
+  }
+  told = {core->id.uid, message, parts_.executor.Now()};
   const std::string now = FormatTime(parts_.executor.WallNow());
   Json condition;
   condition["type"] = "SufficientIP";

@@ -172,7 +172,10 @@ class Reader {
     SetKey(entry, key);
   }
   static void Read(kube::JsonView view, std::optional<PoolFigures>& figures) {
-    if (!view.is_object()) return;
+    // One that lacks a count is written whole again.
+    for (const char* count : {"enis", "addresses", "idle", "attaching"}) {
+      if (!view[count].exists()) return;
+    }
     Reader reader(view);
     VisitMembers(reader, figures.emplace());
   }
