@@ -207,7 +207,8 @@ void Eni::SetUp(World& world) {
   SetUpCloud(world);
   world.InstallDefinitions();
   InstallWebhooks(world);
-  users_ = std::make_unique<Users>(world, EniUsers(fleet_), std::vector<std::string>());
+  users_ = std::make_unique<Users>(world, EniUsers(fleet_, random.Chance(0.1)),
+                                   std::vector<std::string>());
   users_->on_tampered = [this](const Json& object, const std::string&) {
     witness_->Tampered(NameOf(object));
     if (Text(object, "kind") == "NodeRuntime") pods_->Distrust(NameOf(object));
@@ -269,6 +270,10 @@ async::Duration Eni::Aftermath(World& world) {
     }
     ForceSync(world, name);
   }
+  // By then the cloud shows what others have attached.
+  world.scheduler().After(3min, [this, &world] {
+    for (const EniFleet::Server& server : fleet_.servers) ForceSync(world, server.node);
+  });
   return {};
 }
 

@@ -100,6 +100,7 @@ class Eni : public SystemScenario {
   std::optional<std::string> CheckFigures(const NodeView& node) const;
   std::optional<std::string> CheckQuiet(World& world);
   bool MayLackCapacity(const NodeView& node) const;
+  std::size_t FreeOf(const std::string& vswitch) const;
   void Gone(const NodeView& before);
 
   World* world_ = nullptr;

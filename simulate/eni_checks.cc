@@ -19,6 +19,8 @@ constexpr auto kQuiet = 3min;
 // Calls to the cloud and writes, of a Node, in that time.
 constexpr std::uint64_t kMostCalls = 4;
 constexpr std::uint64_t kMostWrites = 1;
+// Addresses that an ENI may be created with; servers take fewer.
+constexpr std::size_t kLargestEni = 10;
 
 // The name of the Node that a request is about; empty for none.
 std::string NodeOf(const kube::Request& request) {
@@ -75,7 +77,7 @@ std::optional<std::string> Eni::Check(World& world, const std::string& writer,
   cloud_.Settle(world.scheduler().WallNow());
   const auto before = nodes_->Refresh(name);
   const NodeView* after = nodes_->Find(name);
-  if (before && (!after || after->uid != before->uid)) Gone(*before);
+  if (before && by_user && (!after || after->uid != before->uid)) Gone(*before);
   if (!after) return std::nullopt;
   for (const auto& [id, nic] : after->nics) orphans_.erase(id);
   if (by_user || !before || before->uid != after->uid) return std::nullopt;
@@ -85,11 +87,8 @@ std::optional<std::string> Eni::Check(World& world, const std::string& writer,
   return CheckFigures(*after);
 }
 
-// A Node is gone; without its finalizer nobody has seen to its ENIs.
+// A user's write has ended a Node: nobody has seen to its ENIs.
 void Eni::Gone(const NodeView& before) {
-  if (before.has_finalizer || before.deleting) {
-    if (!witness_->WasTampered(before.name)) return;
-  }
   for (const auto& [id, nic] : before.nics) orphans_.insert(id);
 }
 
@@ -212,29 +211,31 @@ std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string
 // The node may have no room for more addresses, or the vSwitches none left.
 bool Eni::MayLackCapacity(const NodeView& node) const {
   const auto* server = fleet_.Find(node.name);
-  int room = MostEnis(node.spec());
-  std::size_t adapters = server->adapters - 1;
+  const bool dual = HasFlag(Part(node.spec(), "eni"), "enableIPv6");
+  int enis = std::min(MostEnis(node.spec()), static_cast<int>(server->adapters) - 1);
   bool full = true;
   for (const auto& [id, record] : cloud_.ecs().enis()) {
     if (record.eni.instance_id != node.instance || record.eni.type == "Primary") continue;
-    if (adapters > 0) --adapters;
-    --room;
+    --enis;
     const auto nic = node.nics.find(id);
     const bool of_others = witness_->IsOthers(id) || witness_->IsMeddled(id);
-    const bool usable = nic != node.nics.end() && !nic->second.unschedulable && !of_others;
-    if (usable && record.ipv4_used() < server->ipv4_per_adapter) full = false;
+    if (nic == node.nics.end() || nic->second.unschedulable || of_others) continue;
+    const bool has_room = record.ipv4_used() < server->ipv4_per_adapter &&
+                          (!dual || record.ipv6_used() < server->ipv4_per_adapter);
+    if (has_room && FreeOf(record.eni.vswitch_id) > 0) full = false;
   }
-  if (room > 0 && adapters > 0) full = false;
   std::size_t free = 0;
   const Json vswitches =
       Part(node.spec(), "eni").get_value_or<Json>("vSwitchOptions", Json::Array());
-  for (const Json& id : vswitches.array_range()) {
-    const auto found = cloud_.vpc().vswitches().find(id.as<std::string>());
-    if (found != cloud_.vpc().vswitches().end() && found->second.facts.zone_id == EniFleet::kZone) {
-      free += found->second.pool.free();
-    }
-  }
-  return full || free < 10;
+  for (const Json& id : vswitches.array_range()) free += FreeOf(id.as<std::string>());
+  return full && (enis <= 0 || free < kLargestEni);
+}
+
+// The free addresses of a vSwitch in the zone of the servers.
+std::size_t Eni::FreeOf(const std::string& vswitch) const {
+  const auto found = cloud_.vpc().vswitches().find(vswitch);
+  if (found == cloud_.vpc().vswitches().end()) return 0;
+  return found->second.facts.zone_id == EniFleet::kZone ? found->second.pool.free() : 0;
 }
 
 // Pods that need an address have one, others none.

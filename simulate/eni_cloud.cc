@@ -272,6 +272,9 @@ void Eni::Unstick(World& world) {
       cloud_.ecs().SetStatus(id, in_use ? "InUse" : "Available");
     }
   }
+  if (!stuck.empty()) {
+    for (const std::string& name : fleet_.names()) ForceSync(world, name);
+  }
   world.scheduler().After(20s, [this, &world] { Unstick(world); });
 }
 

@@ -74,9 +74,11 @@ Json Interfaces(Dice& random) {
 }
 
 // The values that mean something, by field.
-std::map<std::string, Texts> Values(const EniFleet& fleet) {
+std::map<std::string, Texts> Values(const EniFleet& fleet, bool strange) {
   Texts instances = {"i-nowhere"};
-  for (const auto& server : fleet.servers) instances.push_back(server.instance);
+  for (const auto& server : fleet.servers) {
+    if (strange) instances.push_back(server.instance);
+  }
   return {
       {"spec.nodeMetadata.regionID", Quoted({"cn-hangzhou", "cn-beijing"})},
       {"spec.nodeMetadata.instanceType", Quoted({"ecs.g7.xlarge", "ecs.c7.large"})},
@@ -181,24 +183,25 @@ Json DaemonSpec(const EniFleet::Server& server, Dice& random) {
   return spec;
 }
 
-std::vector<UserKind> EniUsers(const EniFleet& fleet) {
+std::vector<UserKind> EniUsers(const EniFleet& fleet, bool strange) {
   Texts names = fleet.names();
-  names.emplace_back(EniFleet::kRival);
+  if (strange) names.emplace_back(EniFleet::kRival);
   const auto spec = [&fleet](World& world, const std::string&, const std::string& name) {
     const auto* server = fleet.Find(name);
     if (!server) return DaemonSpec(fleet.servers.front(), world.random());
     return world.random().Chance(0.8) ? server->spec : DaemonSpec(*server, world.random());
   };
+  const Texts lingjun = {strange ? "true" : "maybe", "false"};
   UserKind nodes{.crd = "nodes.network.alibabacloud.com",
                  .weight = 12,
                  .names = names,
                  .generated_names = {},
                  .spec = spec,
-                 .values = Values(fleet),
+                 .values = Values(fleet, strange),
                  .favourite = "spec.pool.minPoolSize",
                  .next = {},
                  .labels = {{"k8s.aliyun.com/exclusive-mode-eni-type", {"eniOnly", "ENIONLY", "x"}},
-                            {"alibabacloud.com/lingjun-worker", {"true", "false"}}},
+                            {"alibabacloud.com/lingjun-worker", lingjun}},
                  .annotations = {{"k8s.aliyun.com/eno-api", {"ecs", "hdeni", "ecs-hdeni"}}}};
   UserKind runtimes{
       .crd = "noderuntimes.network.alibabacloud.com",

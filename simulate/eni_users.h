@@ -36,7 +36,8 @@ struct EniFleet {
 // The spec that a server's daemon writes.
 Json DaemonSpec(const EniFleet::Server& server, Dice& random);
 
-// Nodes and NodeRuntimes as their users use them. The fleet outlives the result.
-std::vector<UserKind> EniUsers(const EniFleet& fleet);
+// Nodes and NodeRuntimes as their users use them. With `strange` some Nodes name another's instance
+// or are of Lingjun, which Berth has no account for. The fleet outlives the result.
+std::vector<UserKind> EniUsers(const EniFleet& fleet, bool strange);
 
 }  // namespace berth::simulate

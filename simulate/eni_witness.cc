@@ -92,10 +92,11 @@ std::optional<std::string> EniWitness::CheckRemoval(const std::string& action,
   if (auto wrong = CheckOthers(action, eni)) return wrong;
   const auto attached = attached_to_.find(eni);
   const bool known = attached != attached_to_.end() && !inherited_.contains(eni);
-  if (!instance.empty() && known && !attached->second.contains(instance)) {
+  const NodeView* node = nodes_.WithNic(eni);
+  const bool here = node && node->instance == instance;
+  if (!instance.empty() && known && !here && !attached->second.contains(instance)) {
     return Format("{} of {} from {}, where others attached it", action, eni, instance);
   }
-  const NodeView* node = nodes_.WithNic(eni);
   if (!node || node->deleting || WasTampered(node->name)) return std::nullopt;
   const NicView& nic = node->nics.at(eni);
   for (const auto* family : {&nic.ipv4, &nic.ipv6}) {
