@@ -197,7 +197,8 @@ void NodeReconciler::CancelTasks(const Pass& pass) {
     const auto nic = pass.to.nics.find(task->eni);
     const bool attaches = task->operation == Operation::kAttach;
     const std::string_view wanted = attaches ? kAttaching : kDeleting;
-    if (nic == pass.to.nics.end() || nic->second.status != wanted)
+    if (nic == pass.to.nics.end() || nic->second.status != wanted ||
+        task->backend != BackendOf(pass.node))
       parts_.tasks.Cancel(std::string(task->eni));
   }
 }
@@ -220,7 +221,7 @@ void NodeReconciler::SubmitTasks(Pass& pass) {
                          .node = pass.key,
                          .instance = is_known ? pass.memory.own->at(id) : pass.node.spec.instance,
                          .account = pass.to.account,
-                         .backend = pass.node.backend,
+                         .backend = BackendOf(pass.node),
                          .born = born == pass.memory.born.end() ? started_ : born->second,
                          .ipv4_addresses = static_cast<int>(nic.ipv4.size()),
                          .ipv6_addresses = static_cast<int>(nic.ipv6.size()),
@@ -281,11 +282,13 @@ bool NodeReconciler::IsOwnWrite(const std::string& key, const std::string& versi
   return found != memories_.end() && found->second.version == version;
 }
 
-cloud::EniAccounts* NodeReconciler::AccountsOf(const Node& node) const {
-  if (node.backend == Backend::kEcs) return &parts_.backends.ecs;
-  if (parts_.backends.eflo) return parts_.backends.eflo;
+Backend NodeReconciler::BackendOf(const Node& node) const {
   // A deleted Node may have been one of ECS before.
-  return node.id.deleting != 0 ? &parts_.backends.ecs : nullptr;
+  return node.id.deleting != 0 && !parts_.backends.eflo ? Backend::kEcs : node.backend;
+}
+
+cloud::EniAccounts* NodeReconciler::AccountsOf(const Node& node) const {
+  return BackendOf(node) == Backend::kEcs ? &parts_.backends.ecs : parts_.backends.eflo;
 }
 
 }  // namespace berth::eni

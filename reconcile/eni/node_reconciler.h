@@ -208,6 +208,7 @@ class NodeReconciler {
   async::Task<void> RunJob(std::string key, JobOrder order, cloud::EniAccounts* accounts);
   async::Task<bool> IsStillWanted(std::string key, std::string uid, std::string token);
   async::Duration NextPass(const Pass& pass) const;
+  Backend BackendOf(const Node& node) const;
   cloud::EniAccounts* AccountsOf(const Node& node) const;
 
   // Tells people.

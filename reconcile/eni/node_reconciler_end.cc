@@ -78,6 +78,7 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
     if (!pass->order && (!memory.own || memory.sync_wanted || !IsGoing(pass->to)))
       pass->order = SyncOrder(*pass);
   }
+  CancelTasks(*pass);
   if (auto done = co_await Commit(pass); !done) co_return std::unexpected(done.error());
   co_return runtime::Requeue{NextPass(*pass)};
 }
