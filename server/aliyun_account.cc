@@ -14,26 +14,48 @@ namespace {
 
 namespace aliyun = cloud::aliyun;
 
-// Calls that the cloud takes in a minute, where its documents say less than 600.
-const std::map<std::string, int> kPublishedLimits = {{"AllocateEipAddress", 120},
-                                                     {"AddCommonBandwidthPackageIp", 300}};
+// Calls of VPC that the cloud takes in a minute, where its documents say less than 600.
+const std::map<std::string, int> kVpcLimits = {
+    {"AllocateEipAddress", 120}, {"AddCommonBandwidthPackageIp", 300}, {"DescribeVSwitches", 300}};
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
 
-aliyun::ApiOptions VpcOptionsOf(const systems::AliyunOptions& options) {
-  aliyun::ApiOptions api{.endpoint = options.vpc_endpoint.empty()
-                                         ? aliyun::VpcEndpoint(options.region, options.vpc_network)
-                                         : options.vpc_endpoint,
-                         .version = std::string(aliyun::kVpcVersion),
+// `limits` are the cloud's own, by action; the options go before them.
+aliyun::ApiOptions ApiOptionsOf(const systems::AliyunOptions& options, std::string endpoint,
+                                std::string_view version,
+                                const std::map<std::string, int>& limits) {
+  aliyun::ApiOptions api{.endpoint = std::move(endpoint),
+                         .version = std::string(version),
                          .region = options.region,
                          .signature = options.signature == "v1" ? aliyun::SignatureVersion::kV1
                                                                 : aliyun::SignatureVersion::kAcs3,
                          .calls_per_minute = options.calls_per_minute,
                          .limits = options.limits};
-  api.limits.insert(kPublishedLimits.begin(), kPublishedLimits.end());
+  api.limits.insert(limits.begin(), limits.end());
+  return api;
+}
+
+aliyun::ApiOptions VpcOptionsOf(const systems::AliyunOptions& options) {
+  const bool is_given = !options.vpc_endpoint.empty();
+  return ApiOptionsOf(
+      options,
+      is_given ? options.vpc_endpoint : aliyun::VpcEndpoint(options.region, options.vpc_network),
+      aliyun::kVpcVersion, kVpcLimits);
+}
+
+aliyun::ApiOptions EcsOptionsOf(const systems::AliyunOptions& options) {
+  return ApiOptionsOf(options, aliyun::EcsEndpoint(options.region, options.vpc_network),
+                      aliyun::kEcsVersion, aliyun::EniLimits());
+}
+
+aliyun::ApiOptions EfloOptionsOf(const systems::AliyunOptions& options) {
+  aliyun::ApiOptions api =
+      ApiOptionsOf(options, aliyun::EfloEndpoint(options.region, options.vpc_network),
+                   aliyun::kEfloVersion, aliyun::EfloLimits());
+  api.form = true;
   return api;
 }
 
@@ -77,7 +99,13 @@ AliyunAccount::AliyunAccount(async::Executor& executor, std::unique_ptr<http::Tr
     : transport_(std::move(transport)),
       credentials_(std::move(credentials)),
       vpc_api_(executor, *transport_, *credentials_, observer, VpcOptionsOf(options)),
+      ecs_api_(executor, *transport_, *credentials_, observer, EcsOptionsOf(options)),
+      eflo_api_(executor, *transport_, *credentials_, observer, EfloOptionsOf(options)),
+      ecs_apis_{ecs_api_, vpc_api_},
+      eflo_apis_{executor, eflo_api_, vpc_api_},
       key_accounts_(executor, *transport_, observer, StsOptionsOf(options)),
-      vpcs_(vpc_api_, *credentials_, key_accounts_, options.region) {}
+      vpcs_(vpc_api_, *credentials_, key_accounts_, options.region),
+      ecs_enis_(ecs_apis_, *credentials_, key_accounts_, options.region),
+      eflo_enis_(eflo_apis_, *credentials_, key_accounts_, options.region) {}
 
 }  // namespace berth::server
