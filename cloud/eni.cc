@@ -12,7 +12,8 @@ constexpr std::string_view kVSwitchFull[] = {"InvalidVSwitchId.IpNotEnough",
                                              "QuotaExceeded.PrivateIpAddress"};
 constexpr std::string_view kCapacityExceeded[] = {"EniPerInstanceLimitExceeded",
                                                   "InvalidOperation.Ipv4CountExceeded",
-                                                  "InvalidOperation.Ipv6CountExceeded"};
+                                                  "InvalidOperation.Ipv6CountExceeded",
+                                                  "1013"};  // of EFLO
 
 }  // namespace
 

@@ -23,7 +23,7 @@ struct EniAddress {
 // An elastic network interface as the cloud tells of it. Fields that the cloud left out are empty.
 struct Eni {
   std::string id;
-  std::string status;        // Available, Attaching, InUse, Detaching, Deleting, …
+  std::string status;        // Available, Attaching, InUse, Detaching, Deleting, Executing, …
   std::string type;          // Primary, Secondary, Trunk, Member
   std::string traffic_mode;  // Standard, HighPerformance
   std::string mac_address;
@@ -84,7 +84,8 @@ struct VSwitch {
   friend bool operator==(const VSwitch&, const VSwitch&) = default;
 };
 
-// The network interfaces of one account in one region. Errors are classed:
+// The network interfaces of one account in one region, on ECS or EFLO; aliyun::EfloClient tells how
+// EFLO differs. Errors are classed:
 //
 //   kThrottled, kRetry   may be tried again, a create or an assignment with the same client token
 //   kAmbiguous           so may these; without a token, look first
@@ -103,7 +104,8 @@ class Enis {
 
   virtual ~Enis() = default;
 
-  // The new ENI, Available. Lists may lack it for a while.
+  // The new ENI, Available; on EFLO Executing, bound to its node, its addresses not known yet.
+  // Lists may lack it for a while.
   virtual async::Task<Result<Eni>> Create(EniRequest request, Wanted wanted) = 0;
   // The ENIs that exist among these and are listed. At most kMostIds; for none there is no call.
   virtual async::Task<Result<std::vector<Eni>>> Describe(std::vector<std::string> ids) = 0;

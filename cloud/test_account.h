@@ -6,6 +6,7 @@
 #include "async/executor.h"
 #include "cloud/aliyun/api_client.h"
 #include "cloud/aliyun/ecs_client.h"
+#include "cloud/aliyun/eflo_client.h"
 #include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/vpc_client.h"
@@ -29,11 +30,15 @@ struct TestAccount {
         transport(network, executor),
         api(executor, transport, credentials, observer, Placed(limits)),
         ecs_api(executor, transport, credentials, observer, PlacedInEcs(limits)),
+        eflo_api(executor, transport, credentials, observer, PlacedInEflo(limits)),
+        leni_apis{executor, eflo_api, api},
         key_accounts(executor, transport, observer, Placed({})),
         vpcs(api, credentials, key_accounts, kRegion),
         vpc(api),
         enis(eni_apis),
-        eni_accounts(eni_apis, credentials, key_accounts, kRegion) {
+        eni_accounts(eni_apis, credentials, key_accounts, kRegion),
+        lenis(leni_apis),
+        leni_accounts(leni_apis, credentials, key_accounts, kRegion) {
     GiveKey();
     credentials.now = aliyun::Credential{kKeyId, kSecret, ""};
   }
@@ -51,12 +56,16 @@ struct TestAccount {
   aliyun::TestCredentials credentials;
   aliyun::ApiClient api;
   aliyun::ApiClient ecs_api;
+  aliyun::ApiClient eflo_api;
   const aliyun::EniApis eni_apis{ecs_api, api};
+  const aliyun::EfloApis leni_apis;
   aliyun::KeyAccounts key_accounts;
   aliyun::VpcClients vpcs;
   aliyun::VpcClient vpc;   // of whatever account the key is
   aliyun::EcsClient enis;  // likewise
   aliyun::EniClients eni_accounts;
+  aliyun::EfloClient lenis;  // of whatever account the key is
+  aliyun::LeniClients leni_accounts;
 
  private:
   static aliyun::ApiOptions Placed(aliyun::ApiOptions options) {
@@ -69,6 +78,13 @@ struct TestAccount {
     options = Placed(std::move(options));
     options.endpoint = aliyun::EcsEndpoint(options.region, false);
     options.version = aliyun::kEcsVersion;
+    return options;
+  }
+  static aliyun::ApiOptions PlacedInEflo(aliyun::ApiOptions options) {
+    options = Placed(std::move(options));
+    options.endpoint = aliyun::EfloEndpoint(options.region, false);
+    options.version = aliyun::kEfloVersion;
+    options.form = true;
     return options;
   }
 };

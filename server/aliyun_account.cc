@@ -14,9 +14,9 @@ namespace {
 
 namespace aliyun = cloud::aliyun;
 
-// Calls that the cloud takes in a minute, where its documents say less than 600.
-const std::map<std::string, int> kPublishedLimits = {{"AllocateEipAddress", 120},
-                                                     {"AddCommonBandwidthPackageIp", 300}};
+// Calls of VPC that the cloud takes in a minute, where its documents say less than 600.
+const std::map<std::string, int> kVpcLimits = {
+    {"AllocateEipAddress", 120}, {"AddCommonBandwidthPackageIp", 300}, {"DescribeVSwitches", 300}};
 
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
@@ -25,8 +25,11 @@ std::string Variable(const char* name) {
 
 using EndpointIn = std::string (*)(std::string_view region, bool from_vpc);
 
-aliyun::ApiOptions OptionsOf(const systems::AliyunOptions& options, std::string_view version,
-                             const std::string& endpoint, EndpointIn usual) {
+// `usual` gives the endpoint where the options give none. `limits` are the cloud's own, by action;
+// the options go before them.
+aliyun::ApiOptions ApiOptionsOf(const systems::AliyunOptions& options, const std::string& endpoint,
+                                EndpointIn usual, std::string_view version,
+                                const std::map<std::string, int>& limits) {
   aliyun::ApiOptions api{
       .endpoint = endpoint.empty() ? usual(options.region, options.vpc_network) : endpoint,
       .version = std::string(version),
@@ -35,17 +38,25 @@ aliyun::ApiOptions OptionsOf(const systems::AliyunOptions& options, std::string_
                                              : aliyun::SignatureVersion::kAcs3,
       .calls_per_minute = options.calls_per_minute,
       .limits = options.limits};
-  api.limits.insert(kPublishedLimits.begin(), kPublishedLimits.end());
-  api.limits.insert_range(aliyun::EniLimits());
+  api.limits.insert(limits.begin(), limits.end());
   return api;
 }
 
 aliyun::ApiOptions VpcOptionsOf(const systems::AliyunOptions& options) {
-  return OptionsOf(options, aliyun::kVpcVersion, options.vpc_endpoint, aliyun::VpcEndpoint);
+  return ApiOptionsOf(options, options.vpc_endpoint, aliyun::VpcEndpoint, aliyun::kVpcVersion,
+                      kVpcLimits);
 }
 
 aliyun::ApiOptions EcsOptionsOf(const systems::AliyunOptions& options) {
-  return OptionsOf(options, aliyun::kEcsVersion, options.ecs_endpoint, aliyun::EcsEndpoint);
+  return ApiOptionsOf(options, options.ecs_endpoint, aliyun::EcsEndpoint, aliyun::kEcsVersion,
+                      aliyun::EniLimits());
+}
+
+aliyun::ApiOptions EfloOptionsOf(const systems::AliyunOptions& options) {
+  aliyun::ApiOptions api = ApiOptionsOf(options, options.eflo_endpoint, aliyun::EfloEndpoint,
+                                        aliyun::kEfloVersion, aliyun::EfloLimits());
+  api.form = true;
+  return api;
 }
 
 std::string StsEndpointOf(const systems::AliyunOptions& options) {
@@ -89,8 +100,12 @@ AliyunAccount::AliyunAccount(async::Executor& executor, std::unique_ptr<http::Tr
       credentials_(std::move(credentials)),
       vpc_api_(executor, *transport_, *credentials_, observer, VpcOptionsOf(options)),
       ecs_api_(executor, *transport_, *credentials_, observer, EcsOptionsOf(options)),
+      eflo_api_(executor, *transport_, *credentials_, observer, EfloOptionsOf(options)),
+      ecs_apis_{ecs_api_, vpc_api_},
+      eflo_apis_{executor, eflo_api_, vpc_api_},
       key_accounts_(executor, *transport_, observer, StsOptionsOf(options)),
       vpcs_(vpc_api_, *credentials_, key_accounts_, options.region),
-      ecs_(eni_apis_, *credentials_, key_accounts_, options.region) {}
+      ecs_enis_(ecs_apis_, *credentials_, key_accounts_, options.region),
+      eflo_enis_(eflo_apis_, *credentials_, key_accounts_, options.region) {}
 
 }  // namespace berth::server

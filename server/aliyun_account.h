@@ -6,6 +6,7 @@
 #include "cloud/aliyun/api_client.h"
 #include "cloud/aliyun/credentials.h"
 #include "cloud/aliyun/ecs_client.h"
+#include "cloud/aliyun/eflo_client.h"
 #include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "cloud/call_log.h"
@@ -31,17 +32,22 @@ class AliyunAccount {
                 cloud::CallObserver* observer, const systems::AliyunOptions& options);
 
   cloud::Vpcs& vpcs() { return vpcs_; }
-  cloud::EniAccounts& ecs() { return ecs_; }
+  // Network interfaces of ECS instances, and of Lingjun nodes.
+  cloud::EniAccounts& ecs_enis() { return ecs_enis_; }
+  cloud::EniAccounts& eflo_enis() { return eflo_enis_; }
 
  private:
   const std::unique_ptr<http::Transport> transport_;
   const std::unique_ptr<cloud::aliyun::Credentials> credentials_;
   cloud::aliyun::ApiClient vpc_api_;
   cloud::aliyun::ApiClient ecs_api_;
-  const cloud::aliyun::EniApis eni_apis_{ecs_api_, vpc_api_};
+  cloud::aliyun::ApiClient eflo_api_;
+  const cloud::aliyun::EniApis ecs_apis_;
+  const cloud::aliyun::EfloApis eflo_apis_;
   cloud::aliyun::KeyAccounts key_accounts_;
   cloud::aliyun::VpcClients vpcs_;
-  cloud::aliyun::EniClients ecs_;
+  cloud::aliyun::EniClients ecs_enis_;
+  cloud::aliyun::LeniClients eflo_enis_;
 };
 
 }  // namespace berth::server

@@ -187,6 +187,7 @@ void AddAliyun(CLI::App& app, systems::AliyunOptions& options) {
   app.add_option("--aliyun-vpc-endpoint", options.vpc_endpoint,
                  "Where the VPC API is, as in https://vpc.cn-hangzhou.aliyuncs.com");
   app.add_option("--aliyun-ecs-endpoint", options.ecs_endpoint, "Where the ECS API is");
+  app.add_option("--aliyun-eflo-endpoint", options.eflo_endpoint, "Where the EFLO API is");
   app.add_option("--aliyun-sts-endpoint", options.sts_endpoint, "Where the STS API is");
   app.add_option("--aliyun-ca-file", options.ca_file,
                  "CA of these endpoints, PEM; by default the system's");

@@ -292,7 +292,8 @@ void Server::StartSystems() {
       .registry = registry_,
       .derive_key = [this](const auto& purpose) { return tls_.DeriveKey(purpose); },
       .vpcs = account_ ? &account_->vpcs() : nullptr,
-      .ecs = account_ ? &account_->ecs() : nullptr};
+      .ecs = account_ ? &account_->ecs_enis() : nullptr,
+      .eflo = account_ ? &account_->eflo_enis() : nullptr};
   for (const auto& system : systems_) {
     if (!system->enabled()) continue;
     system->Start(host);

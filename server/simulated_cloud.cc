@@ -13,11 +13,14 @@ simulator::Cloud::Options OptionsOf(async::Executor& executor,
   cloud.vpc.region = options.region;
   cloud.vpc.until_visible = options.until_visible;
   cloud.ecs.until_visible = options.until_visible;
+  cloud.eflo.until_visible = options.until_visible;
   for (auto* phase : {&cloud.vpc.releasing, &cloud.vpc.associating, &cloud.vpc.unassociating,
-                      &cloud.vpc.binding, &cloud.ecs.detaching, &cloud.ecs.deleting}) {
+                      &cloud.vpc.binding, &cloud.ecs.detaching, &cloud.ecs.deleting,
+                      &cloud.eflo.detaching, &cloud.eflo.deleting, &cloud.eflo.assigning}) {
     *phase = options.background;
   }
   cloud.ecs.attaching = options.attaching;
+  cloud.eflo.attaching = options.attaching;
   for (const auto& [action, calls] : options.limits) {
     cloud.calls_per_minute.emplace(action, static_cast<std::uint64_t>(calls));
   }

@@ -44,6 +44,12 @@ std::chrono::milliseconds RetryAfter(const http::Response& response) {
   return std::chrono::seconds(std::clamp(seconds, 0, 3600));
 }
 
+// EFLO tells errors with an HTTP status of 200.
+bool HasErrorNumber(const Json& body) {
+  const Json& code = Member(body, "Code");
+  return code.is_number() && Text(body, "Code") != "0";
+}
+
 // From a gateway on the way, or from a cloud in great trouble. A 3xx or 4xx says plainly that
 // nothing was done, and gateways get mended: it is never the last word.
 Error Unreadable(const http::Response& response, bool writes) {
@@ -91,7 +97,9 @@ Answer ReadAnswer(const Result<http::Response>& response, bool writes,
   std::string request_id = body ? WithoutSecrets(Text(*body, "RequestId"), secrets) : "";
   // Callers put it into messages of their own.
   if (body && !request_id.empty()) (*body)["RequestId"] = request_id;
-  if (code >= 200 && code < 300 && body) return {std::move(*body), std::move(request_id)};
+  if (code >= 200 && code < 300 && body && !HasErrorNumber(*body)) {
+    return {std::move(*body), std::move(request_id)};
+  }
   if (body && !Text(*body, "Code").empty()) {
     return {std::unexpected(FromCloud(*response, *body, request_id, secrets)), request_id};
   }

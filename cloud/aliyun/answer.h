@@ -21,7 +21,8 @@ struct Answer {
   std::string request_id;  // the cloud's; empty when it said none
 };
 
-// Reads what came back of a call. An error's reason is the cloud's code, its class that of the
+// Reads what came back of a call. An error has an HTTP status above 299, or, of EFLO, a Code that
+// is a number other than 0. An error's reason is the cloud's code, its class that of the
 // table in error_table.h, and its message the cloud's, cut at kMaxMessage, with the request ID at
 // its end. Without an answer, or with one that is no JSON object or over kMaxAnswer, the reason is
 // empty and a call that was sent is kAmbiguous if it `writes`, else kRetry; but an HTTP status of

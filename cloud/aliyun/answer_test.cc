@@ -33,6 +33,16 @@ TEST(AnswerTest, AnErrorHasTheCloudsCodeClassAndWords) {
   EXPECT_EQ(answer.request_id, "R-2");
 }
 
+TEST(AnswerTest, AnErrorOfEfloIsANumber) {
+  const Answer gone = Read(200, R"({"Code":1011,"Message":"Gone.","RequestId":"R-3"})");
+  ASSERT_FALSE(gone.outcome);
+  EXPECT_EQ(gone.outcome.error().error_class, ErrorClass::kNotFound);
+  EXPECT_EQ(gone.outcome.error().reason, "1011");
+  EXPECT_EQ(gone.outcome.error().message, "Gone. (request ID R-3)");
+  EXPECT_TRUE(Read(200, R"({"Code":0,"Message":"success"})").outcome);
+  EXPECT_TRUE(Read(200, R"({"Code":"OK"})").outcome);
+}
+
 TEST(AnswerTest, AnErrorWithoutWordsHasItsCode) {
   EXPECT_EQ(Read(403, R"({"Code":"Forbidden.RAM"})").outcome.error().message, "Forbidden.RAM");
 }

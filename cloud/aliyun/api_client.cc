@@ -16,8 +16,10 @@ constexpr std::size_t kLongestResource = 128;
 
 // The resource that a call is about; see CallRecord. None of these parameters ever has a secret.
 std::string ResourceOf(const Parameters& parameters) {
-  for (const char* name : {"AllocationId", "IpInstanceId", "ResourceId", "ResourceId.1",
-                           "ClientToken", "Tag.1.Value"}) {
+  for (const char* name :
+       {"AllocationId", "IpInstanceId", "ResourceId", "ResourceId.1", "NetworkInterfaceId",
+        "NetworkInterfaceId.1", "ElasticNetworkInterfaceId", "ClientToken", "Tag.1.Value",
+        "InstanceId", "NodeId"}) {
     const auto found = parameters.find(name);
     if (found == parameters.end()) continue;
     const std::string& value = found->second;
@@ -113,6 +115,7 @@ http::Request ApiClient::Signed(const std::string& action, Parameters parameters
                           .version = options_.version,
                           .action = action,
                           .parameters = std::move(parameters),
+                          .form = options_.form,
                           .date = executor_.WallNow(),
                           .nonce = Format("{:016x}{:016x}", high, low)};
   const bool is_v1 = options_.signature == SignatureVersion::kV1;

@@ -24,6 +24,7 @@ struct ApiOptions {
   std::string version;   // "2016-04-28"
   std::string region;
   SignatureVersion signature = SignatureVersion::kAcs3;
+  bool form = false;                           // parameters travel in the body, as EFLO has it
   int calls_per_minute = 600;                  // of every action; see ActionLine
   std::map<std::string, int> limits;           // but of these, by action
   std::chrono::milliseconds timeout{10'000};   // from a call's sending to its answer

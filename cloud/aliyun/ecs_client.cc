@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "cloud/aliyun/fields.h"
+#include "cloud/aliyun/vswitches.h"
 #include "log/format.h"
 #include "log/timestamp.h"
 
@@ -65,18 +66,6 @@ Parameters AttachmentOf(std::string id, std::string instance, std::string trunk)
   Parameters parameters{{"NetworkInterfaceId", std::move(id)}, {"InstanceId", std::move(instance)}};
   AddGiven(parameters, "TrunkNetworkInstanceId", std::move(trunk));
   return parameters;
-}
-
-VSwitch ReadVSwitch(const Json& json) {
-  const Json& free = Member(json, "AvailableIpAddressCount");
-  return {.id = Text(json, "VSwitchId"),
-          .vpc_id = Text(json, "VpcId"),
-          .zone_id = Text(json, "ZoneId"),
-          .cidr = Text(json, "CidrBlock"),
-          .ipv6_cidr = Text(json, "Ipv6CidrBlock"),
-          .free_addresses = free.is_int64() && free.as<std::int64_t>() > 0
-                                ? static_cast<std::size_t>(free.as<std::int64_t>())
-                                : 0};
 }
 
 }  // namespace
@@ -238,15 +227,7 @@ async::Task<Result<void>> EcsClient::Unassign(std::string action, std::string id
 
 async::Task<Result<std::vector<VSwitch>>> EcsClient::DescribeVSwitches(
     std::vector<std::string> ids) {
-  std::vector<VSwitch> vswitches;
-  for (const std::string& id : ids) {
-    const auto answer = co_await vpc_.Call("DescribeVSwitches", {{"VSwitchId", id}});
-    if (!answer) co_return std::unexpected(answer.error());
-    const bool is_list = ForEach(*answer, "VSwitches", "VSwitch",
-                                 [&](const Json& item) { vswitches.push_back(ReadVSwitch(item)); });
-    if (!is_list) co_return std::unexpected(Lacks(*answer, "VSwitches", ErrorClass::kRetry));
-  }
-  co_return vswitches;
+  return ReadVSwitches(vpc_, std::move(ids));
 }
 
 }  // namespace berth::cloud::aliyun

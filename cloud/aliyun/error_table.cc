@@ -43,9 +43,11 @@ constexpr std::array kTable = {
     Row{"InvalidEniId.NotFound", ErrorClass::kNotFound},
     Row{"InvalidEcsId.NotFound", ErrorClass::kNotFound},
     Row{"InvalidIp.IpUnassigned", ErrorClass::kNotFound},
+    Row{"1011", ErrorClass::kNotFound},  // of EFLO: a network interface, an address, a node
 
     Row{"InvalidOperation.InvalidEniState", ErrorClass::kConflict},
     Row{"IdempotentFailed", ErrorClass::kConflict},
+    Row{"1017", ErrorClass::kConflict},  // of EFLO: the state of a network interface or address
 
     // Refusals of the request itself. A code belongs here only if a retry cannot succeed.
     Row{"Forbidden.ChargeTypeIsPrepaid", ErrorClass::kTerminal},
@@ -84,6 +86,7 @@ constexpr std::array kTable = {
     Row{"SecurityGroupInstanceLimitExceed", ErrorClass::kTerminal},
     Row{"InvalidOperation.Ipv4CountExceeded", ErrorClass::kTerminal},
     Row{"InvalidOperation.Ipv6CountExceeded", ErrorClass::kTerminal},
+    Row{"1013", ErrorClass::kTerminal},  // of EFLO: the addresses of a network interface
     Row{"InvalidVSwitchId.IpNotEnough", ErrorClass::kTerminal},
     Row{"IdempotentParameterMismatch", ErrorClass::kTerminal},
 };

@@ -48,15 +48,18 @@ constexpr Case kCases[] = {
     {"InvalidEniId.NotFound", ErrorClass::kNotFound},
     {"InvalidEcsId.NotFound", ErrorClass::kNotFound},
     {"InvalidIp.IpUnassigned", ErrorClass::kNotFound},
+    {"1011", ErrorClass::kNotFound},
 
     {"InvalidOperation.InvalidEniState", ErrorClass::kConflict},
     {"IdempotentFailed", ErrorClass::kConflict},
+    {"1017", ErrorClass::kConflict},
 
     {"Forbidden.ChargeTypeIsPrepaid", ErrorClass::kTerminal},
     {"InvalidOperation.DeletionProtection", ErrorClass::kTerminal},
     {"OperationUnsupported.ServiceManaged", ErrorClass::kTerminal},
     {"Forbidden.RAM", ErrorClass::kTerminal},
     {"InsufficientBalance.Eip", ErrorClass::kTerminal},
+    {"1013", ErrorClass::kTerminal},
     {"InvalidParameter", ErrorClass::kTerminal},
     {"COMMODITY.INVALID_COMPONENT", ErrorClass::kTerminal},
     {"EniPerInstanceLimitExceeded", ErrorClass::kTerminal},

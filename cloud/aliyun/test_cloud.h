@@ -29,6 +29,7 @@ class ScriptedTransport : public http::Transport {
       const auto mark = request.url.find('?');
       return ParseQuery(std::string_view(request.url).substr(mark + 1));
     }
+    Parameters form() const { return ParseQuery(request.body); }
     // Empty when there is none.
     std::string header(std::string_view name) const {
       for (const auto& header : request.headers) {
@@ -100,7 +101,8 @@ inline std::string ExpectedAuthorization(const ScriptedTransport::Exchange& exch
                .query = exchange.query(),
                .payload_hash = Sha256(exchange.request.body)};
   for (const auto& [name, value] : exchange.request.headers) {
-    if (name == "host" || name.starts_with("x-acs-")) signing.headers[name] = value;
+    if (name == "host" || name == "content-type" || name.starts_with("x-acs-"))
+      signing.headers[name] = value;
   }
   return signing.Authorization(credential.key_id, credential.secret);
 }

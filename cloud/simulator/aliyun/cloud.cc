@@ -18,7 +18,8 @@ VpcOptions In(VpcOptions options, const std::string& region) {
 Cloud::Account::Account(const Options& options, const std::string& region, Ids& ids, Faults& faults)
     : client_tokens(options.client_tokens),
       vpc(In(options.vpc, region), ids),
-      ecs(options.ecs, region, ids, vpc.vswitches(), faults) {}
+      ecs(options.ecs, region, ids, vpc.vswitches(), faults),
+      eflo(options.eflo, region, ids, vpc.vswitches(), faults) {}
 
 Cloud::Cloud(Options options)
     : ids_(options.seed),
@@ -72,7 +73,8 @@ Outcome Cloud::Carry(const Received& request, async::WallTime now) {
 
 Product* Cloud::Find(const std::string& version, const Call& call) {
   Account& account = AccountOf(call);
-  for (Product* product : std::array<Product*, 3>{&account.vpc, &account.ecs, &sts_}) {
+  for (Product* product :
+       std::array<Product*, 4>{&account.vpc, &account.ecs, &account.eflo, &sts_}) {
     if (product->version() == version) return product;
   }
   return nullptr;
@@ -93,6 +95,10 @@ EcsProduct& Cloud::ecs(const std::string& account, const std::string& region) {
   return AccountIn(account, region).ecs;
 }
 
+EfloProduct& Cloud::eflo(const std::string& account, const std::string& region) {
+  return AccountIn(account, region).eflo;
+}
+
 std::vector<const VpcProduct*> Cloud::vpcs() const {
   std::vector<const VpcProduct*> all;
   for (const auto& [key, account] : accounts_) all.push_back(&account->vpc);
@@ -103,6 +109,7 @@ void Cloud::Settle(async::WallTime now) {
   for (const auto& [key, account] : accounts_) {
     account->vpc.Settle(now);
     account->ecs.Settle(now);
+    account->eflo.Settle(now);
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "cloud/simulator/aliyun/client_tokens.h"
 #include "cloud/simulator/aliyun/ecs.h"
+#include "cloud/simulator/aliyun/eflo.h"
 #include "cloud/simulator/aliyun/faults.h"
 #include "cloud/simulator/aliyun/gate.h"
 #include "cloud/simulator/aliyun/ids.h"
@@ -27,6 +29,7 @@ class Cloud {
     std::uint64_t seed = 1;  // of all IDs and secrets
     VpcOptions vpc;
     EcsOptions ecs;  // in the region of `vpc`
+    EfloOptions eflo;
     ClientTokens::Options client_tokens;
     // By action. Alibaba Cloud publishes 120 for AllocateEipAddress and 300 for
     // AddCommonBandwidthPackageIp.
@@ -57,10 +60,15 @@ class Cloud {
   // The VPC of any account in any region, which is there from now on. None sees the addresses of
   // another.
   VpcProduct& vpc(const std::string& account, const std::string& region);
-  // ECS beside them.
+  // ECS and EFLO beside them.
   EcsProduct& ecs() { return accounts_.begin()->second->ecs; }
   const EcsProduct& ecs() const { return accounts_.begin()->second->ecs; }
   EcsProduct& ecs(const std::string& account, const std::string& region);
+  EfloProduct& eflo() { return accounts_.begin()->second->eflo; }
+  const EfloProduct& eflo() const { return accounts_.begin()->second->eflo; }
+  EfloProduct& eflo(const std::string& account, const std::string& region);
+  // Both, which keep network interfaces.
+  std::array<EniProduct*, 2> eni_products() { return {&ecs(), &eflo()}; }
   // All VPCs that there are, in no order that means anything.
   std::vector<const VpcProduct*> vpcs() const;
   // Lets the time pass in all of them.
@@ -78,6 +86,7 @@ class Cloud {
     ClientTokens client_tokens;
     VpcProduct vpc;
     EcsProduct ecs;
+    EfloProduct eflo;
   };
   // The default one is the first: its key is empty.
   using Accounts = std::map<std::pair<std::string, std::string>, std::unique_ptr<Account>>;

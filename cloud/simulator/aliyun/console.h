@@ -18,8 +18,8 @@ inline http::Response ConsoleError(int code, const std::string& message) {
   return ConsoleAnswer(code, body);
 }
 
-// Of ECS and what it needs. `id` is the rest of the path; empty for the whole list. A body that is
-// no JSON, or of other types than it should be, throws JsonError.
+// Of ECS and EFLO, and what they need. `id` is the rest of the path; empty for the whole list. A
+// body that is no JSON, or of other types than it should be, throws JsonError.
 http::Response OnInstances(Cloud& cloud, const http::Request& request, const std::string& id);
 http::Response OnEnis(Cloud& cloud, const http::Request& request, const std::string& id);
 http::Response OnVSwitches(Cloud& cloud, const http::Request& request);

@@ -211,13 +211,6 @@ Outcome EcsProduct::DeleteNetworkInterface(const Call& call) {
   return Json::Object();
 }
 
-void EcsProduct::Begin(const Call& call, EniRecord& record, const char* status, const char* end,
-                       async::Duration delay) {
-  const auto fault = faults_.Take(call.action, {Fault::Kind::kFallsBack, Fault::Kind::kSticks});
-  if (fault && fault->kind == Fault::Kind::kSticks) return store_.Rest(record, status);
-  store_.Begin(record, status, fault ? record.eni.status : end, delay);
-}
-
 std::expected<EniRecord*, Refusal> EcsProduct::ToChange(const Call& call, int http_code) {
   if (call["NetworkInterfaceId"].empty()) return Missing("NetworkInterfaceId");
   EniRecord* record = store_.Find(call["NetworkInterfaceId"]);
@@ -239,58 +232,6 @@ std::expected<const Instance*, Refusal> EcsProduct::InstanceOf(const Call& call)
     return Refuse(404, "InvalidEcsId.NotFound", "The specified instance does not exist.");
   }
   return &found->second;
-}
-
-std::optional<std::string> EcsProduct::CreateInstance(Instance instance) {
-  const auto vswitch = vswitches_.find(instance.vswitch_id);
-  if (instance.id.empty()) instance.id = ids_.Resource("i");
-  if (vswitch == vswitches_.end() || instances().contains(instance.id)) return std::nullopt;
-  const VSwitch& facts = vswitch->second.facts;
-  EniRecord primary{.eni = {.status = "InUse",
-                            .type = "Primary",
-                            .traffic_mode = "Standard",
-                            .vswitch_id = facts.id,
-                            .vpc_id = facts.vpc_id,
-                            .zone_id = facts.zone_id,
-                            .resource_group_id = "rg-default",
-                            .created_at = store_.now()}};
-  if (!GiveIpv4(primary.eni, 1, 0)) return std::nullopt;
-  primary.eni.ipv4.front().primary = true;
-  primary.eni.primary_address = primary.eni.ipv4.front().address;
-  store_.Join(store_.Insert(std::move(primary)), instance.id, "");
-  instance.created_at = store_.now();
-  std::string id = instance.id;
-  store_.instances().emplace(id, std::move(instance));
-  return id;
-}
-
-bool EcsProduct::DeleteInstance(const std::string& id) {
-  const std::set<std::string> enis = store_.OfInstance(id);
-  for (const std::string& eni : enis) {
-    if (store_.Find(eni)->delete_on_release) {
-      store_.Erase(eni);
-    } else {
-      SetStatus(eni, "Available");
-    }
-  }
-  return store_.instances().erase(id) > 0;
-}
-
-bool EcsProduct::DeleteEni(const std::string& id) {
-  if (!store_.Find(id)) return false;
-  store_.Erase(id);
-  return true;
-}
-
-void EcsProduct::SetStatus(const std::string& id, std::string status) {
-  EniRecord& record = *store_.Find(id);
-  if (status == "Available") store_.Leave(record);
-  store_.Rest(record, std::move(status));
-}
-
-const Eni* EcsProduct::Find(const std::string& id) const {
-  const EniRecord* record = store_.Find(id);
-  return record ? &record->eni : nullptr;
 }
 
 }  // namespace berth::cloud::simulator

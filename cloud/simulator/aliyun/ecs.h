@@ -1,14 +1,13 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cloud/eni.h"
-#include "cloud/simulator/aliyun/eni_store.h"
+#include "cloud/simulator/aliyun/eni_product.h"
 #include "cloud/simulator/aliyun/faults.h"
 #include "cloud/simulator/aliyun/ids.h"
 #include "cloud/simulator/aliyun/parameters.h"
@@ -32,46 +31,21 @@ struct EcsOptions {
 //
 // O(log n) for an action on one ENI; a list costs what it looks through: the IDs that were named,
 // or else those of the instance, or else those that carry the first tag, or else all.
-class EcsProduct : public Product {
+class EcsProduct : public EniProduct {
  public:
   // The references outlive this.
   EcsProduct(EcsOptions options, std::string region, Ids& ids, VSwitchRecords& vswitches,
              Faults& faults)
-      : options_(options),
-        region_(std::move(region)),
-        ids_(ids),
-        vswitches_(vswitches),
-        faults_(faults),
-        store_(ids, vswitches) {}
+      : EniProduct({.eni = "eni", .instance = "i", .mac = 0}, std::move(region), ids, vswitches,
+                   faults),
+        options_(options) {}
 
   std::string_view version() const override { return "2014-05-26"; }
+  std::string_view backend() const override { return "ECS"; }
   bool Has(std::string_view action) const override;
   Outcome Do(const Call& call) override;
 
-  // Lets the time pass: what has fallen due until now happens. Every call does it first.
-  void Settle(async::WallTime now) { store_.Settle(now); }
-
-  // Out of band: what others do with the same account.
-  //
-  // A server with its primary ENI, under its own ID or a new one; its ID. None when there is no
-  // such vSwitch, its addresses are all taken, or the ID is.
-  std::optional<std::string> CreateInstance(Instance instance);
-  // At once: ENIs with DeleteOnRelease go, the others are Available. Whether there was one.
-  bool DeleteInstance(const std::string& id);
-  // At once, whatever it is used for. Whether there was one.
-  bool DeleteEni(const std::string& id);
-  // An ENI that exists has the status from now on; one that is Available has no instance.
-  void SetStatus(const std::string& id, std::string status);
-  // None when there is none. Settled as of the last call.
-  const Eni* Find(const std::string& id) const;
-  // An existing ENI, to be changed as others would, but not its IDs, tags, status or addresses.
-  EniRecord& Edit(const std::string& id) { return *store_.Find(id); }
-  void SetTags(const std::string& id, Tags tags) { store_.SetTags(id, std::move(tags)); }
   void SetQuota(std::size_t enis) { options_.eni_quota = enis; }
-
-  const std::map<std::string, Instance>& instances() const { return store_.instances(); }
-  // By ID, also those that are not visible yet or are being deleted.
-  const std::map<std::string, EniRecord>& enis() const { return store_.all(); }
 
  private:
   using Action = Outcome (EcsProduct::*)(const Call&);
@@ -97,9 +71,6 @@ class EcsProduct : public Product {
   // The instance that the call names.
   std::expected<const Instance*, Refusal> InstanceOf(const Call& call);
   Check CheckAttachment(const Call& call, const EniRecord& record, const Instance& instance) const;
-  // Begins what a call asks for, or lets it go wrong as a fault says.
-  void Begin(const Call& call, EniRecord& record, const char* status, const char* end,
-             async::Duration delay);
   // Addresses and prefixes from the ENI's vSwitch; all or none.
   Check GiveIpv4(Eni& eni, std::size_t addresses, std::size_t prefixes);
   Check GiveIpv6(Eni& eni, std::size_t addresses, std::size_t prefixes);
@@ -108,11 +79,6 @@ class EcsProduct : public Product {
   Outcome Retag(const Call& call, TagChange change);
 
   EcsOptions options_;
-  const std::string region_;
-  Ids& ids_;
-  VSwitchRecords& vswitches_;
-  Faults& faults_;
-  EniStore store_;
 };
 
 // The members of a described ENI.

@@ -29,7 +29,7 @@ void EniStore::End(const Due& due) {
 }
 
 EniRecord& EniStore::Insert(EniRecord record) {
-  const std::string id = ids_.Resource("eni");
+  const std::string id = ids_.Resource(prefix_);
   record.eni.id = id;
   ++last_mac_;
   record.eni.mac_address = Format("00:16:3e:{:02x}:{:02x}:{:02x}", (last_mac_ >> 16) & 255,

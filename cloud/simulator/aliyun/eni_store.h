@@ -24,7 +24,9 @@ struct EniRecord {
   bool delete_on_release = true;  // with its instance
   async::WallTime visible_at;     // to the lists
   async::WallTime listed_at;      // to lists of its instance
-  std::uint64_t transition = 0;   // the latest change in the background; only that one ends
+  // Of secondary addresses on EFLO, by their names: Executing, Available, Deleting.
+  std::map<std::string, std::string> address_status;
+  std::uint64_t transition = 0;  // the latest change in the background; only that one ends
 
   std::size_t ipv4_used() const { return eni.ipv4.size() + eni.ipv4_prefixes.size(); }
   std::size_t ipv6_used() const { return eni.ipv6.size() + eni.ipv6_prefixes.size(); }
@@ -47,7 +49,9 @@ struct Instance {
 // one ENI.
 class EniStore {
  public:
-  EniStore(Ids& ids, VSwitchRecords& vswitches) : ids_(ids), vswitches_(vswitches) {}
+  // `prefix` begins the IDs of ENIs, `mac` is the number of the last MAC address before theirs.
+  EniStore(Ids& ids, VSwitchRecords& vswitches, std::string prefix, std::uint32_t mac)
+      : ids_(ids), vswitches_(vswitches), prefix_(std::move(prefix)), last_mac_(mac) {}
 
   // Lets the time pass: every change that has fallen due until now ends.
   void Settle(async::WallTime now);
@@ -97,6 +101,7 @@ class EniStore {
 
   Ids& ids_;
   VSwitchRecords& vswitches_;
+  const std::string prefix_;
   async::WallTime now_{};
   std::map<std::string, EniRecord> enis_;
   std::map<std::string, Instance> instances_;
@@ -104,7 +109,7 @@ class EniStore {
   TagIndex tags_;
   Agenda<Due> agenda_;
   std::uint64_t last_transition_ = 0;
-  std::uint32_t last_mac_ = 0;
+  std::uint32_t last_mac_;
 };
 
 }  // namespace berth::cloud::simulator

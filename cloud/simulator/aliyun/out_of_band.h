@@ -22,11 +22,11 @@ inline constexpr std::string_view kEipsPath = "/eips/";
 //   POST   /packages    a bandwidth package
 //   GET    /vswitches   all vSwitches, and their free addresses
 //   POST   /vswitches   cidr; vSwitchID, vpcID, zoneID, ipv6CIDR ("…::/64") where wished for
-//   GET    /instances   all servers that ENIs can be attached to
-//   POST   /instances   vSwitchID; instanceID, instanceType, adapters, ipv4PerAdapter and
-//                       ipv6PerAdapter where wished for. It has a primary ENI
+//   GET    /instances   all servers that ENIs can be attached to: of ECS, and nodes of EFLO
+//   POST   /instances   vSwitchID; backend (ECS, EFLO), instanceID, instanceType, adapters,
+//                       ipv4PerAdapter and ipv6PerAdapter where wished for. It has a primary ENI
 //   DELETE /instances/ID  at once, and its ENIs with it unless DeleteOnRelease is false
-//   GET    /enis, /enis/ID  ENIs
+//   GET    /enis, /enis/ID  ENIs of both; those of EFLO with the statuses of ECS
 //   PATCH  /enis/ID     status, at once; serviceManaged; tags
 //   DELETE /enis/ID     at once, whatever it is used for
 //   PUT    /faults      what goes wrong with the next calls, in the place of what was to: a list of

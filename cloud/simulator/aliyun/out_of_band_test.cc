@@ -62,6 +62,29 @@ TEST_F(OutOfBandTest, AnEniIsChangedAndDeleted) {
   EXPECT_EQ(code_, 404);
 }
 
+TEST_F(OutOfBandTest, NodesAndEnisOfEfloStandBesideThoseOfEcs) {
+  Ask("POST", "/vswitches", R"({"vSwitchID": "vsw-a", "cidr": "10.0.0.0/28"})");
+  Ask("POST", "/instances", R"({"instanceID": "i-1", "vSwitchID": "vsw-a"})");
+  const Json node = Ask("POST", "/instances", R"({"backend": "EFLO", "vSwitchID": "vsw-a"})");
+  EXPECT_EQ(node["backend"].as<std::string>(), "EFLO");
+  const std::string id = node["instanceID"].as<std::string>();
+  EXPECT_EQ(Ask("GET", "/instances/" + id), node);
+  EXPECT_EQ(Ask("GET", "/instances")[0]["backend"].as<std::string>(), "ECS");
+  EXPECT_EQ(Ask("GET", "/instances").size(), 2u);
+  const Json enis = Ask("GET", "/enis");
+  ASSERT_EQ(enis.size(), 2u);
+  EXPECT_EQ(enis[1]["instanceID"].as<std::string>(), id);
+  const std::string path = "/enis/" + enis[1]["networkInterfaceID"].as<std::string>();
+  EXPECT_EQ(Ask("PATCH", path, R"({"status": "Attach Failed"})")["status"].as<std::string>(),
+            "Attach Failed");
+  Ask("DELETE", path);
+  EXPECT_EQ(Ask("GET", "/enis").size(), 1u);
+  Ask("DELETE", "/instances/" + id);
+  EXPECT_EQ(Ask("GET", "/instances").size(), 1u);
+  Ask("POST", "/instances", R"({"backend": "EKS", "vSwitchID": "vsw-a"})");
+  EXPECT_EQ(code_, 400);
+}
+
 TEST_F(OutOfBandTest, FaultsAreReplacedAsAWhole) {
   const Json faults = Ask("PUT", "/faults", R"([
       {"action": "AttachNetworkInterface", "code": "Throttling.User", "count": 2},

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::size_t kMostTags = 20;
 constexpr std::size_t kLongestTag = 128;
-constexpr std::size_t kDefaultPage = 10;
 
 // As people count, not bytes.
 std::size_t Characters(std::string_view text) {
@@ -98,8 +97,8 @@ std::optional<std::size_t> Count(const std::string& text, std::size_t otherwise)
   return number;
 }
 
-std::expected<Page, Refusal> PageOf(const Call& call, std::size_t largest) {
-  const auto size = Count(call["PageSize"], kDefaultPage);
+std::expected<Page, Refusal> PageOf(const Call& call, std::size_t largest, std::size_t otherwise) {
+  const auto size = Count(call["PageSize"], otherwise);
   const auto number = Count(call["PageNumber"], 1);
   if (!size || *size < 1 || *size > largest) return Invalid("PageSize");
   if (!number || *number < 1) return Invalid("PageNumber");

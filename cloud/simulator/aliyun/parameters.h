@@ -39,7 +39,9 @@ struct Page {
   // Whether the item at `index`, counted from 0, is on it.
   bool Has(std::size_t index) const { return index / size == number - 1; }
 };
-std::expected<Page, Refusal> PageOf(const Call& call, std::size_t largest);
+// Products differ in the size of a page that the call does not give.
+std::expected<Page, Refusal> PageOf(const Call& call, std::size_t largest,
+                                    std::size_t otherwise = 10);
 // The answer of a list, still without the items.
 Json PagedAnswer(const Page& page, std::size_t total);
 // Whether a type of resource, in whatever case, is the one wanted.

@@ -31,7 +31,7 @@ struct Call {
 
 // An error as the cloud tells it.
 struct Refusal {
-  int http_code = 400;
+  int http_code = 400;  // 200: an error of EFLO, whose code is a number
   std::string code;
   std::string message;
 };

@@ -28,7 +28,10 @@ class TestCaller {
     Json body;
 
     // "OK", or the cloud's error.
-    std::string Code() const { return http_code == 200 ? "OK" : body["Code"].as<std::string>(); }
+    std::string Code() const {
+      const bool is_good = http_code == 200 && (!body.contains("Code") || body["Code"] == Json(0));
+      return is_good ? "OK" : body["Code"].as<std::string>();
+    }
     std::string operator[](const char* field) const { return body[field].as<std::string>(); }
   };
 

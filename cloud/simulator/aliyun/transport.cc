@@ -19,6 +19,10 @@ void EmptyList(http::Response& response) {
     (*answer)["TotalCount"] = 0;
     (*answer)[outer][inner] = Json::Array();
   }
+  if (answer->contains("Content") && (*answer)["Content"].contains("Data")) {
+    (*answer)["Content"]["Total"] = 0;
+    (*answer)["Content"]["Data"] = Json::Array();
+  }
   if (answer->contains("NextToken")) (*answer)["NextToken"] = "";
   response.body = answer->to_string();
 }

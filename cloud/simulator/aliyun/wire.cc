@@ -94,6 +94,11 @@ http::Response ErrorResponse(const Refusal& refusal, std::string_view host,
                              std::string_view request_id) {
   Json fields;
   fields["RequestId"] = request_id;
+  if (refusal.http_code == 200) {
+    fields["Code"] = std::stoi(refusal.code);
+    fields["Message"] = refusal.message;
+    return JsonResponse(200, fields, request_id);
+  }
   fields["HostId"] = host;
   fields["Code"] = refusal.code;
   fields["Message"] = refusal.message;

@@ -1,6 +1,7 @@
-"""Calls of alibabacloud_vpc20160428 and alibabacloud_ecs20140526, which sign with ACS3, or with V1 where SDK_SIGNATURE is v2.
+"""Calls of alibabacloud_vpc20160428, alibabacloud_ecs20140526 and alibabacloud_eflo20220530, which sign with ACS3, or with V1 where
+SDK_SIGNATURE is v2.
 
-SDK_PRODUCT is vpc20160428, the default, or ecs20140526. Reads calls from stdin, one a line ("Action {parameters}"), and prints each
+SDK_PRODUCT is vpc20160428, the default, ecs20140526 or eflo20220530. Reads calls from stdin, one a line ("Action {parameters}"), and prints each
 answer as one line of JSON: the response as the SDK's model has it, or the error's Code and Message.
 """
 

@@ -1,4 +1,5 @@
-// The console's part of ECS.
+// The console's part of network interfaces and the servers that they are attached to.
+#include <algorithm>
 #include <array>
 #include <list>
 #include <utility>
@@ -13,9 +14,10 @@ constexpr std::array<std::pair<const char*, Fault::Kind>, 3> kFlags = {
     {"falls-back", Fault::Kind::kFallsBack},
     {"sticks", Fault::Kind::kSticks}};
 
-Json Show(const Instance& instance, const VSwitch& vswitch) {
+Json Show(const Instance& instance, const EniProduct& product, const VSwitch& vswitch) {
   Json json;
   json["instanceID"] = instance.id;
+  json["backend"] = product.backend();
   json["status"] = instance.status;
   json["instanceType"] = instance.type;
   json["vSwitchID"] = instance.vswitch_id;
@@ -78,7 +80,18 @@ std::size_t NumberOf(const Json& object, const char* member, std::size_t otherwi
   return object.contains(member) ? object[member].as<std::size_t>() : otherwise;
 }
 
+// The product with the server or ENI of this ID; null for none.
+EniProduct* ProductOf(Cloud& cloud, auto has) {
+  const auto products = cloud.eni_products();
+  const auto found = std::ranges::find_if(products, has);
+  return found == products.end() ? nullptr : *found;
+}
+
 http::Response AddInstance(Cloud& cloud, const Json& body) {
+  const std::string backend = TextOf(body, "backend", "ECS");
+  EniProduct* product =
+      ProductOf(cloud, [&](EniProduct* each) { return each->backend() == backend; });
+  if (!product) return ConsoleError(400, "backend is ECS or EFLO");
   Instance instance;
   instance.id = TextOf(body, "instanceID");
   instance.vswitch_id = TextOf(body, "vSwitchID");
@@ -87,32 +100,32 @@ http::Response AddInstance(Cloud& cloud, const Json& body) {
   instance.ipv4_per_adapter = NumberOf(body, "ipv4PerAdapter", instance.ipv4_per_adapter);
   instance.ipv6_per_adapter = NumberOf(body, "ipv6PerAdapter", instance.ipv6_per_adapter);
   const std::string vswitch = instance.vswitch_id;
-  const auto id = cloud.ecs().CreateInstance(std::move(instance));
+  const auto id = product->CreateInstance(std::move(instance));
   if (!id) {
     return ConsoleError(409, "vSwitchID is unknown or full, or instanceID is taken");
   }
   return ConsoleAnswer(
-      200, Show(cloud.ecs().instances().at(*id), cloud.vpc().vswitches().at(vswitch).facts));
+      200, Show(product->instances().at(*id), *product, cloud.vpc().vswitches().at(vswitch).facts));
 }
 
-http::Response ChangeEni(EcsProduct& ecs, const std::string& id, const Json& change) {
+http::Response ChangeEni(EniProduct& product, const std::string& id, const Json& change) {
   if (!change.is_object()) return ConsoleError(400, "the body is not a JSON object");
   for (const auto& member : change.object_range()) {
     if (member.key() == "status") {
-      ecs.SetStatus(id, member.value().as<std::string>());
+      product.SetStatus(id, member.value().as<std::string>());
     } else if (member.key() == "serviceManaged") {
-      ecs.Edit(id).eni.service_managed = member.value().as<bool>();
+      product.Edit(id).eni.service_managed = member.value().as<bool>();
     } else if (member.key() == "tags") {
       Tags tags;
       for (const auto& tag : member.value().object_range()) {
         tags.emplace(tag.key(), tag.value().as<std::string>());
       }
-      ecs.SetTags(id, std::move(tags));
+      product.SetTags(id, std::move(tags));
     } else {
       return ConsoleError(400, "there is no " + std::string(member.key()) + " to change");
     }
   }
-  return ConsoleAnswer(200, Show(*ecs.Find(id)));
+  return ConsoleAnswer(200, Show(*product.Find(id)));
 }
 
 // None when it says nothing, or more than one thing, that should go wrong.
@@ -141,35 +154,40 @@ std::optional<Fault> ReadFault(const Json& body) {
 }  // namespace
 
 http::Response OnInstances(Cloud& cloud, const http::Request& request, const std::string& id) {
-  EcsProduct& ecs = cloud.ecs();
   if (request.method == "POST") return AddInstance(cloud, Json::parse(request.body));
-  const auto show = [&](const Instance& instance) {
-    return Show(instance, cloud.vpc().vswitches().at(instance.vswitch_id).facts);
+  const auto show = [&](const Instance& instance, const EniProduct& product) {
+    return Show(instance, product, cloud.vpc().vswitches().at(instance.vswitch_id).facts);
   };
   if (id.empty()) {
     Json list = Json::Array();
-    for (const auto& [instance_id, instance] : ecs.instances()) list.push_back(show(instance));
+    for (const EniProduct* product : cloud.eni_products()) {
+      for (const auto& [key, instance] : product->instances()) {
+        list.push_back(show(instance, *product));
+      }
+    }
     return ConsoleAnswer(200, list);
   }
-  const auto found = ecs.instances().find(id);
-  if (found == ecs.instances().end()) return ConsoleError(404, "there is no " + id);
-  const http::Response answer = ConsoleAnswer(200, show(found->second));
-  if (request.method == "DELETE") ecs.DeleteInstance(id);
+  EniProduct* product =
+      ProductOf(cloud, [&](EniProduct* each) { return each->instances().contains(id); });
+  if (!product) return ConsoleError(404, "there is no " + id);
+  const http::Response answer = ConsoleAnswer(200, show(product->instances().at(id), *product));
+  if (request.method == "DELETE") product->DeleteInstance(id);
   return answer;
 }
 
 http::Response OnEnis(Cloud& cloud, const http::Request& request, const std::string& id) {
-  EcsProduct& ecs = cloud.ecs();
   if (id.empty()) {
     Json list = Json::Array();
-    for (const auto& [eni_id, record] : ecs.enis()) list.push_back(Show(record.eni));
+    for (const EniProduct* product : cloud.eni_products()) {
+      for (const auto& [eni_id, record] : product->enis()) list.push_back(Show(record.eni));
+    }
     return ConsoleAnswer(200, list);
   }
-  const Eni* eni = ecs.Find(id);
-  if (!eni) return ConsoleError(404, "there is no " + id);
-  if (request.method == "PATCH") return ChangeEni(ecs, id, Json::parse(request.body));
-  const http::Response answer = ConsoleAnswer(200, Show(*eni));
-  if (request.method == "DELETE") ecs.DeleteEni(id);
+  EniProduct* product = ProductOf(cloud, [&](EniProduct* each) { return each->Find(id); });
+  if (!product) return ConsoleError(404, "there is no " + id);
+  if (request.method == "PATCH") return ChangeEni(*product, id, Json::parse(request.body));
+  const http::Response answer = ConsoleAnswer(200, Show(*product->Find(id)));
+  if (request.method == "DELETE") product->DeleteEni(id);
   return answer;
 }
 
