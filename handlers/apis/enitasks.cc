@@ -12,7 +12,7 @@ using eni::Withdrawal;
 
 constexpr const char* kNothing = "<none>";
 // Objects are small and many.
-constexpr LiveCollection::Limits kLimits{.events = 8192, .bytes = 8 * 1024 * 1024};
+constexpr LiveCollection::Limits kLimits{.events = 2048, .bytes = 4 * 1024 * 1024};
 
 // Dates of the control thread's times.
 class Calendar {
@@ -102,7 +102,6 @@ std::vector<Cell> CellsOf(const Task& task, const Calendar& calendar) {
 LiveCollection::Draft DraftOf(const Task& task, const Calendar& calendar) {
   LiveCollection::Draft draft{.ns = {}, .name = task.eni};
   draft.fields["spec.nodeName"] = task.node;
-  draft.fields["status.state"] = eni::Name(task.state);
   draft.cells = CellsOf(task, calendar);
   draft.content["spec"] = SpecOf(task);
   draft.content["status"] = StatusOf(task, calendar);
@@ -140,7 +139,7 @@ ResourceType EniTaskType() {
   type.short_names = {"et"};
   type.categories = {"berth"};
   type.deletable = true;
-  type.selectable_fields = {"spec.nodeName", "status.state"};
+  type.selectable_fields = {"spec.nodeName"};
   type.description =
       "An operation on an ENI that the server waits for, or that ended less than 10 minutes ago. "
       "Deleting it cancels an attach that was not sent yet; what the cloud has accepted goes on.";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "kube/age.h"
 
@@ -22,16 +23,13 @@ std::size_t Weight(const Event& event) {
 
 // Cells and selectable fields are not part of the content but are shown or selected by, so a change
 // of theirs is one.
-std::string Fingerprint(const LiveCollection::Draft& draft) {
+std::size_t Fingerprint(const LiveCollection::Draft& draft) {
   std::string text = draft.content.to_string();
   for (const auto& [key, value] : draft.labels)
     text.append("\n").append(key).append("=").append(value);
   for (const auto& [key, value] : draft.fields)
     text.append("\n").append(key).append("=").append(value);
-  for (const auto& cell : draft.cells) {
-    text.append("\n").append(cell.since ? "since " + std::to_string(*cell.since) : cell.json);
-  }
-  return text;
+  return std::hash<std::string>()(text.append("\n").append(Row(draft.cells).text()));
 }
 
 }  // namespace
@@ -91,16 +89,17 @@ ObjectPtr LiveCollection::Build(const Draft& draft, const std::string& uid, std:
   whole["metadata"] = std::move(metadata);
   for (const auto& member : draft.content.object_range()) whole[member.key()] = member.value();
   object->json = whole.to_string();
+  for (std::string* text : {&object->metadata, &object->json}) text->shrink_to_fit();
   return object;
 }
 
 void LiveCollection::Put(Draft draft) {
-  std::string content = Fingerprint(draft);
+  const std::size_t fingerprint = Fingerprint(draft);
   {
     const std::lock_guard lock(mutex_);
     const auto [found, added] = entries_.try_emplace({draft.ns, draft.name});
     Entry& entry = found->second;
-    if (!added && entry.content == content) return;
+    if (!added && entry.fingerprint == fingerprint) return;
     if (added) {
       entry.created = std::chrono::duration_cast<std::chrono::seconds>(
                           std::chrono::system_clock::now().time_since_epoch())
@@ -110,7 +109,7 @@ void LiveCollection::Put(Draft draft) {
     auto object = Build(draft, uid, entry.created, ++version_);
     Record({added ? EventType::kAdded : EventType::kModified, version_, object, entry.object});
     entry.object = std::move(object);
-    entry.content = std::move(content);
+    entry.fingerprint = fingerprint;
   }
   Notify();
 }

@@ -55,7 +55,7 @@ class LiveCollection : public ResourceStore {
  private:
   struct Entry {
     ObjectPtr object;
-    std::string content;  // as given, to tell a change from a repetition
+    std::size_t fingerprint = 0;  // a hash of what was given, to tell a change from a repetition
     std::int64_t created = 0;
   };
 

@@ -43,7 +43,7 @@ void AppendPartial(std::string& out, const Object& object) {
 
 void AppendRow(std::string& out, const Object& object, IncludeObject include) {
   out.append(R"({"cells":[)").append(Json(object.name).to_string());
-  for (const Cell& cell : object.cells) {
+  for (const Cell cell : object.cells) {
     out.append(",");
     if (cell.since) {
       out.append("\"").append(kube::HumanDuration(UnixNow() - *cell.since)).append("\"");
@@ -148,7 +148,7 @@ std::string RenderBookmark(const ResourceType& type, std::uint64_t version, bool
                            Form form) {
   Object bookmark;
   bookmark.version = version;
-  bookmark.cells.resize(type.columns.size());
+  bookmark.cells = std::vector<Cell>(type.columns.size());
   AppendVersion(bookmark.metadata, version);
   if (initial_events_end)
     bookmark.metadata.append(R"(,"annotations":{"k8s.io/initial-events-end":"true"})");

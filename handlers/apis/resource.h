@@ -72,6 +72,34 @@ struct Cell {
   static Cell Age(std::optional<std::int64_t> since) { return {"null", since}; }
 };
 
+// The cells of an object, packed: a store has many of them.
+class Row {
+ public:
+  Row() = default;
+  // Implicit: a row is made of its cells.
+  Row(const std::vector<Cell>& cells);  // NOLINT(google-explicit-constructor)
+
+  // Cells by value.
+  class Iterator {
+   public:
+    explicit Iterator(std::string_view rest) : rest_(rest) {}
+    Cell operator*() const;
+    Iterator& operator++();
+    bool operator==(const Iterator& other) const { return rest_.size() == other.rest_.size(); }
+
+   private:
+    std::string_view rest_;
+  };
+  Iterator begin() const { return Iterator(text_); }
+  Iterator end() const { return Iterator({}); }
+
+  // Different for different cells.
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;  // a line for each cell: its JSON, or its moment after an '@'
+};
+
 using kube::Labels;
 
 // Immutable once stored; readers on any thread share it.
@@ -82,7 +110,7 @@ struct Object {
   std::uint64_t version = 0;
   Labels labels;
   std::map<std::string, std::string, std::less<>> fields;  // of the type's selectable ones
-  std::vector<Cell> cells;
+  Row cells;
   std::string metadata;  // JSON
   std::string json;      // the whole object
 };

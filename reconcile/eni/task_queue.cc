@@ -24,7 +24,7 @@ std::uint64_t TaskQueue::Submit(TaskRequest request, async::TimePoint now) {
   ++counts_[static_cast<std::size_t>(added.state)];
   const std::size_t attaches =
       added.backend == Backend::kEflo ? options_.eflo_attaches_of_node : options_.attaches_of_node;
-  nodes_.try_emplace(added.node, Node{{}, Gate(attaches)}).first->second.enis.insert(added.eni);
+  nodes_.try_emplace(added.node, Node{{}, Gate(attaches)}).first->second.tasks.insert(&added);
   const Pace pace = PaceOf(added.eni, added.backend);
   added.bound = added.operation == Operation::kAttach && IsBoundAtCreate(added.eni) &&
                 now - added.born < pace.timeout;
@@ -44,7 +44,8 @@ void TaskQueue::Cancel(const std::string& eni, async::TimePoint now) {
 void TaskQueue::CancelNode(const std::string& node, async::TimePoint now) {
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return;
-  const std::set<std::string> enis = found->second.enis;
+  std::vector<std::string> enis;
+  for (const Entry* entry : found->second.tasks) enis.push_back(entry->eni);
   for (const std::string& eni : enis) Forget(eni, now);
 }
 
@@ -95,11 +96,9 @@ const Task* TaskQueue::Find(const std::string& eni) const {
 }
 
 std::vector<const Task*> TaskQueue::OfNode(const std::string& node) const {
-  std::vector<const Task*> tasks;
   const auto found = nodes_.find(node);
-  if (found == nodes_.end()) return tasks;
-  for (const std::string& eni : found->second.enis) tasks.push_back(&tasks_.at(eni));
-  return tasks;
+  if (found == nodes_.end()) return {};
+  return {found->second.tasks.begin(), found->second.tasks.end()};
 }
 
 void TaskQueue::ForEach(const std::function<void(const Task&)>& visit) const {
@@ -137,8 +136,8 @@ void TaskQueue::Forget(const std::string& eni, async::TimePoint now) {
   if (entry.next_look_at) due_.erase({*entry.next_look_at, entry.generation});
   --counts_[static_cast<std::size_t>(entry.state)];
   const auto node = nodes_.find(entry.node);
-  node->second.enis.erase(eni);
-  if (node->second.enis.empty()) nodes_.erase(node);
+  node->second.tasks.erase(&entry);
+  if (node->second.tasks.empty()) nodes_.erase(node);
   tasks_.erase(found);
   Touch(eni);
 }

@@ -120,9 +120,12 @@ class TaskQueue {
     bool sending = false;  // its request is under way
     int looks = 0;         // since the last request
   };
+  struct ByEni {
+    bool operator()(const Entry* a, const Entry* b) const { return a->eni < b->eni; }
+  };
   struct Node {
-    std::set<std::string> enis;  // of all its tasks
-    Gate attaches;               // those that were sent, or will be after the next look
+    std::set<const Entry*, ByEni> tasks;
+    Gate attaches;  // those that were sent, or will be after the next look
   };
 
   Entry* FindEntry(const TaskId& id);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cloud/eni.h"
+#include "reconcile/eni/heap_optional.h"
 #include "reconcile/eni/task.h"
 
 namespace berth::eni {
@@ -44,7 +45,7 @@ struct Task : TaskRequest {
   // None while it waits in line, a call of it is under way, or it has ended.
   std::optional<async::TimePoint> next_look_at;
   std::optional<async::TimePoint> deadline;
-  std::optional<cloud::Eni> result;  // of a task that completed, unless the ENI is gone
+  HeapOptional<cloud::Eni> result;  // of a task that completed, unless the ENI is gone
   // One word for why it waits or has ended so: the cloud's code, or one of ours (see reason::).
   // Empty for a task that is as it should be.
   std::string reason;
