@@ -36,7 +36,8 @@ async::Task<kube::Result<Findings>> CheckSecret(const Survey* survey, std::strin
   const std::string object = Format("Secret {}/{}", survey->ns, name);
   const auto read = co_await survey->api.Get(kSecrets, survey->ns, name);
   if (!read && read.error().code == 404) {
-    co_return Findings{{object, "does not exist, and eip.credentialsSecret of the chart names it",
+    co_return Findings{{object,
+                        "does not exist, and aliyun.credentialsSecret of the chart names it",
                         "create it in this namespace, or copy it there"}};
   }
   if (!read) co_return std::unexpected(read.error());
@@ -93,19 +94,18 @@ async::Task<kube::Result<Findings>> Eip::Preflight(const Survey* survey) {
   auto scope = co_await CheckScope(survey);
   if (!scope) co_return std::unexpected(scope.error());
   findings.append_range(std::move(*scope));
-  if (!survey->IsTrue({"eip", "enabled"})) {
-    if (!eips->empty()) {
-      findings.push_back(
-          {"EIPs",
-           Format("the cluster has {}, and eip.enabled of the chart is false: they are not looked "
-                  "after",
-                  eips->size()),
-           "install with eip.enabled=true"});
-    }
-    co_return findings;
+  const bool enabled = survey->IsTrue({"eip", "enabled"});
+  if (!enabled && !eips->empty()) {
+    findings.push_back(
+        {"EIPs",
+         Format("the cluster has {}, and eip.enabled of the chart is false: they are not looked "
+                "after",
+                eips->size()),
+         "install with eip.enabled=true"});
   }
-  const std::string secret = survey->Text({"eip", "credentialsSecret"}, "");
-  if (secret.empty()) co_return findings;
+  // The account is that of ENIs, too.
+  const std::string secret = survey->Text({"aliyun", "credentialsSecret"}, "");
+  if (secret.empty() || !(enabled || survey->IsTrue({"eni", "enabled"}))) co_return findings;
   auto key = co_await CheckSecret(survey, secret);
   if (!key) co_return std::unexpected(key.error());
   findings.append_range(std::move(*key));

@@ -46,12 +46,18 @@ TEST_F(EipPreflightTest, TellsOfASecretWithoutAnAccessKey) {
                 name, data));
   };
   const auto named = [](const std::string& name) {
-    return kube::YamlToJson("eip: {enabled: true, credentialsSecret: " + name + "}").value();
+    return kube::YamlToJson("{eip: {enabled: true}, aliyun: {credentialsSecret: " + name + "}}")
+        .value();
   };
   Send(kube::Method::kPost, "/api/v1/namespaces",
        R"({"apiVersion":"v1","kind":"Namespace","metadata":{"name":"berth-system"}})");
   EXPECT_THAT(Lines(named("aliyun")),
               ElementsAre(StartsWith("Secret berth-system/aliyun: does not exist")));
+  EXPECT_THAT(
+      Lines(
+          kube::YamlToJson("{eni: {enabled: true}, aliyun: {credentialsSecret: aliyun}}").value()),
+      ElementsAre(StartsWith("Secret berth-system/aliyun: does not exist")));
+  EXPECT_THAT(Lines(kube::YamlToJson("aliyun: {credentialsSecret: aliyun}").value()), IsEmpty());
   put("half", Format(R"("accessKeyID":"{}")", EncodeBase64("LTAI5t")));
   EXPECT_THAT(Lines(named("half")), ElementsAre("Secret berth-system/half: has no access key"));
   put("whole", Format(R"("accessKeyID":"{}","accessKeySecret":"{}")", EncodeBase64("LTAI5t\n"),

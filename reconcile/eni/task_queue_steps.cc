@@ -196,7 +196,10 @@ void TaskQueue::Poll(Entry& entry, async::TimePoint now, async::Duration least) 
 }
 
 bool TaskQueue::IsOver(const Entry& entry, Sight sight, async::TimePoint now) const {
-  if (sight == Sight::kMissing) return now - entry.born >= kListLag;
+  if (sight == Sight::kMissing) {
+    const bool deleted = entry.operation == Operation::kDelete && entry.asked_at;
+    return deleted || now - entry.born >= kListLag;
+  }
   const auto waited = now - entry.asked_at.value_or(entry.created_at);
   if (entry.operation == Operation::kAttach)
     return entry.asked_at && (entry.moved || (!entry.bound && waited >= kFallBack));

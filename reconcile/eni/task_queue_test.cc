@@ -202,6 +202,20 @@ TEST_F(TaskQueueTest, ATerminalCodeFailsAnAttachAndAsksForADetachAgainLater) {
   EXPECT_EQ(queue_.next_look(), now_ + 2min);
 }
 
+TEST_F(TaskQueueTest, AYoungEniThatIsNotListedAfterItsAcceptedDeletionIsGone) {
+  born_ = now_ - 10s;
+  const TaskId id = Submit("eni-1", Operation::kDelete);
+  EXPECT_FALSE(LookAt(id, ""));
+  EXPECT_EQ(StateOf(id), State::kPending) << "it may be too young to be listed";
+  EXPECT_TRUE(LookAt(id, "Available"));
+  Accept(id);
+  EXPECT_FALSE(LookAt(id, ""));
+  EXPECT_FALSE(LookAt(id, ""));
+  EXPECT_TRUE(looks_.front().alone);
+  EXPECT_EQ(StateOf(id), State::kCompleted);
+  EXPECT_LT(now_ - born_, 60s);
+}
+
 TEST_F(TaskQueueTest, ADeletionThatIsStuckIsAskedForEveryTwoMinutes) {
   const TaskId id = Submit("eni-1", Operation::kDelete);
   EXPECT_TRUE(LookAt(id, "Available"));
