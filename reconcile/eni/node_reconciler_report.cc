@@ -52,12 +52,12 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
     trouble = {"InstanceTaken", Format("Node {} has the instance {}: delete one of them",
                                        pass.rival, node.spec.instance)};
   } else if (memory.elsewhere && memory.elsewhere->region != node.spec.region) {
-    trouble = {"RegionMismatch",
+    trouble = {"WrongRegion",
                Format("the Node is in region {}, and Berth's access key works in {}",
                       node.spec.region, memory.elsewhere->region)};
   } else if (memory.elsewhere) {
     trouble = {
-        "AccountMismatch",
+        "WrongAccount",
         Format("the ENIs are in account {}, and Berth's access key is of account {}: give it "
                "a key of the former",
                pass.to.account, memory.elsewhere->account)};

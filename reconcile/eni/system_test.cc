@@ -72,7 +72,7 @@ TEST_F(EniSystemTest, AKeyOfAnotherAccountIsWaitedForAndNothingIsLost) {
     CreatePod(pod, "worker-1");
   executor_.Advance(5min);
   EXPECT_THAT(Condition("worker-1"),
-              AllOf(StartsWith("False AccountMismatch"), HasSubstr("6543210987654321")));
+              AllOf(StartsWith("False WrongAccount"), HasSubstr("6543210987654321")));
   EXPECT_THAT(Nics("worker-1"), SizeIs(1));
   Delete("worker-1");
   executor_.Advance(5min);

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "log/format.h"
 
 namespace berth::eni {
@@ -477,6 +480,12 @@ TEST(Decisions, EveryCellIsInTheTable) {
   EXPECT_THAT(table, HasSubstr("| Attach | InUse here | Completed | Completed | Completed | "
                                "Completed |"));
   EXPECT_EQ(std::ranges::count(table, '\n'), 2 + 3 * kSights);
+}
+
+TEST(Decisions, TheDocumentHasTheTable) {
+  std::ifstream file(BERTH_SOURCE_DIR "/docs/eni-tasks.md");
+  const std::string document(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(document, HasSubstr(DecisionTable()));
 }
 
 TEST(Decisions, AnAttachIsAskedForOnlyWhereTheCloudShowsAvailable) {
