@@ -273,6 +273,7 @@ std::optional<std::string> EipWitness::Leaked(const std::vector<Json>& objects) 
     if (!Find(id) || known.contains(id) || known.contains(uid)) continue;
     // A user wrote the attempt, and did not name its owner.
     if (uid.empty() && !excused_.empty()) continue;
+    if (purchases_refused_ && untagged_.contains(id) && !knew_.contains(uid)) continue;
     if (!stays_.contains(uid) && !excused_.contains(uid)) {
       return Format("{} of {} is leaked", id, uid);
     }
