@@ -323,6 +323,7 @@ async::Duration Eip::Aftermath(World& world) {
   if (!random.Chance(0.08)) return {};
   const auto kind = random.Chance(0.5) ? kStormsOfChaos : random.Below(kStormsOfChaos);
   Storm(world, kind, kLength);
+  if (stubborn_action_ == "AllocateEipAddress") witness_.RefusePurchases();
   ChangeAll(world, "late");
   world.scheduler().After(kUntilSettled, [this, &world] {
     ChangeAll(world, "later");

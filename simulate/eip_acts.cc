@@ -266,6 +266,7 @@ void Eip::Meddle(World& world) {
       // An object that has lost its status as well is beyond help, and so is a PrePaid address of
       // which its object was not told.
       if (eip.instance_charge_type == "PrePaid" || wiped_.contains(witness_.TagOf(id))) return;
+      world.Trace("others take the tags off {}", id);
       cloud_.vpc().SetTags(id, {});
       witness_.Untag(id);
       return;

@@ -1,5 +1,6 @@
 #include "simulate/eip_witness.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kube/age.h"
@@ -245,6 +246,13 @@ std::optional<std::string> EipWitness::CheckRelease(const LedgerEntry& entry) co
 
 std::optional<std::string> EipWitness::CheckEvent(const std::string& uid, const std::string& reason,
                                                   const std::string& note) const {
+  const auto own = std::ranges::find_if(owner_, [&](const auto& entry) {
+    const cloud::Eip* eip = entry.second == uid ? Find(entry.first) : nullptr;
+    return eip && eip->status != "Releasing";
+  });
+  if (note == "nothing was allocated" && own != owner_.end() && !excused_.contains(uid)) {
+    return Format("an event says \"{}\", and {} was", note, own->first);
+  }
   const std::string id = note.substr(0, note.find(' '));
   if (!id.starts_with("eip-") || excused_.contains(uid)) return std::nullopt;
   const bool stays = note.contains("stays in the cloud") || note.contains("is left in the cloud");
@@ -273,6 +281,7 @@ std::optional<std::string> EipWitness::Leaked(const std::vector<Json>& objects) 
     if (!Find(id) || known.contains(id) || known.contains(uid)) continue;
     // A user wrote the attempt, and did not name its owner.
     if (uid.empty() && !excused_.empty()) continue;
+    if (purchases_refused_ && untagged_.contains(id) && !knew_.contains(uid)) continue;
     if (!stays_.contains(uid) && !excused_.contains(uid)) {
       return Format("{} of {} is leaked", id, uid);
     }

@@ -48,8 +48,12 @@ class EipWitness {
   void Orphan(const std::string& uid) { stays_.insert(uid); }
   // Others took its tags off: it is not another object's any more.
   void Untag(const std::string& id) {
+    untagged_.insert(id);
     std::erase_if(first_tag_, [&](const auto& entry) { return entry.first.first == id; });
   }
+  // The cloud refuses every purchase for longer than a request is in doubt: an address that lost
+  // its tag before its object was told of it is not found by its request either.
+  void RefusePurchases() { purchases_refused_ = true; }
   // Whether another object has ever named it.
   bool WasNamedByOthers(const std::string& id, const std::string& uid) const;
   // For whom it was allocated; empty when not by the operator.
@@ -85,7 +89,9 @@ class EipWitness {
   std::set<std::string> given_;  // addresses that were not allocated for who gave them
   std::map<std::pair<std::string, std::string>, std::string> first_tag_;  // by address and uid
   std::map<std::string, std::string> tag_;  // address to the uid that its tag names
-  std::set<std::string> released_;          // addresses that Berth has released
+  std::set<std::string> untagged_;          // addresses whose tags others took off
+  bool purchases_refused_ = false;
+  std::set<std::string> released_;  // addresses that Berth has released
   std::map<std::string, async::WallTime> adopted_;
   std::set<std::string> adopters_;  // uids that have asked for an address of another
   struct Claim {

@@ -151,6 +151,13 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   return step::Release{};
 }
 
+// The end of an object without an address. Only the cloud's answers to all its requests say that
+// there is none; a search by tag does not find an address whose tag somebody has removed.
+Finish NoneKnown(bool certain) {
+  if (certain) return {"Skipped", "nothing was allocated"};
+  return {"Skipped", Format("no EIP with this object's tag {} was found", kOwnerTag)};
+}
+
 // An attempt may have succeeded without anybody knowing.
 Step DecideDoubt(const Object& object, const Sight& sight) {
   const Attempt& attempt = object.attempt;
@@ -158,7 +165,7 @@ Step DecideDoubt(const Object& object, const Sight& sight) {
   // The same request again is answered with the same address, which is then released.
   if (attempt.request.instance_charge_type != "PrePaid") return Allocate{};
   // But it would buy a PrePaid address, which cannot be released, if there is none yet.
-  if (attempt.IsTagged() && sight.doubt_over) return Finish{"Skipped", "nothing was allocated"};
+  if (attempt.IsTagged() && sight.doubt_over) return NoneKnown(false);
   if (attempt.IsTagged()) {
     return Wait{.reason = "Deleting",
                 .message =
@@ -191,9 +198,10 @@ Step DecideUnknownEnd(const Object& object, const Sight& sight) {
     }
     if (!sight.eip && !sight.gone) return Probe{};
   }
-  return Finish{"Skipped", object.NamesAddress()
-                               ? object.spec.allocation_id + " was not imported, and is left alone"
-                               : "nothing was allocated"};
+  if (object.NamesAddress()) {
+    return Finish{"Skipped", object.spec.allocation_id + " was not imported, and is left alone"};
+  }
+  return NoneKnown(sight.accounted);
 }
 
 // The cloud does not take a release back.

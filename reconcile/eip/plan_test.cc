@@ -100,6 +100,22 @@ TEST(PlanTest, ADeletedObjectWithAnAttemptOfUnknownOutcomeLearnsItFirst) {
   EXPECT_TRUE(Is<step::Finish>(Decided(object, {.accounted = true})));
 }
 
+// An address whose tag somebody has removed is not found.
+TEST(PlanTest, NothingIsSaidToBeAllocatedOnlyIfEveryRequestWasAnswered) {
+  const auto told = [](const Object& object, const Sight& sight) {
+    return As<step::Finish>(Decided(object, sight)).message;
+  };
+  Object object = Deleted();
+  object.allocation_id.clear();
+  object.spec.allocation_id.clear();
+  object.attempt.request.instance_charge_type = "PrePaid";
+  object.attempt.request.tags.emplace(kOwnerTag, "u1");
+  EXPECT_THAT(told(object, {.searched = true, .doubt_over = true}), HasSubstr("was found"));
+  object.attempt.request = {};
+  EXPECT_THAT(told(object, {.searched = true}), HasSubstr("was found"));
+  EXPECT_EQ(told(object, {.accounted = true}), "nothing was allocated");
+}
+
 TEST(PlanTest, FlawAnImportIsKeptUnlessItsReleaseWasAskedFor) {
   Object object = Deleted();
   object.origin = Origin::kImported;
