@@ -1,0 +1,3 @@
+module berth.dev/bench/peers/eni
+
+go 1.26.0
