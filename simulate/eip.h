@@ -116,14 +116,15 @@ class Eip : public SystemScenario {
   async::Duration grace_{};              // see EipWitness::See
   bool prompt_ = false;                  // no fault keeps Berth from telling at once
   std::set<std::string> told_refusals_;  // uids with an event of a refused write
-  int storms_ = 0;                       // of throttles, under way
-  int forbidden_ = 0;                    // times without permission, under way
-  int blind_ = 0;                        // times in which every list is refused, under way
-  int untrusted_ = 0;                    // times in which TLS fails, under way
-  std::vector<std::string> passing_;     // codes that every call is refused with, under way
-  std::string stubborn_action_;          // every call of it is refused; empty for none
-  int empty_lists_ = 0;                  // so many answers to come list no EIP
-  async::TimePoint empty_list_at_{};     // the last one
+  std::map<std::string, async::TimePoint> untold_;  // path to the last refusal of its status
+  int storms_ = 0;                                  // of throttles, under way
+  int forbidden_ = 0;                               // times without permission, under way
+  int blind_ = 0;                     // times in which every list is refused, under way
+  int untrusted_ = 0;                 // times in which TLS fails, under way
+  std::vector<std::string> passing_;  // codes that every call is refused with, under way
+  std::string stubborn_action_;       // every call of it is refused; empty for none
+  int empty_lists_ = 0;               // so many answers to come list no EIP
+  async::TimePoint empty_list_at_{};  // the last one
   // By uid: so many repetitions of the request whose answer was lost are refused.
   std::map<std::string, int> refused_repetitions_;
   std::map<std::string, Json> attempts_;  // uid to a status with an attempt under way

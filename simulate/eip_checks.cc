@@ -101,7 +101,9 @@ std::optional<std::string> Eip::CheckEvent(const kube::Request& request) {
 
 // A write to metadata or spec that others refuse is told soon, once for each object at least.
 void Eip::Refused(World& world, const kube::Request& request) {
-  if (!prompt_ || request.method != kube::Method::kPatch || request.path.ends_with("/status")) {
+  if (!prompt_ || request.method != kube::Method::kPatch) return;
+  if (request.path.ends_with("/status")) {
+    untold_[request.path] = world.scheduler().Now();
     return;
   }
   for (const Json& object : world.List(kCollection)) {
@@ -113,12 +115,15 @@ void Eip::Refused(World& world, const kube::Request& request) {
   }
 }
 
-// A deletion is told though the cloud has no turn for it.
+// A deletion is told though the cloud has no turn for it, unless the status may not be written: a
+// refused write is repeated after a minute.
 void Eip::CheckDeletionTold(World& world, const std::string& uid) {
   if (!prompt_ || world.faults().forbidden > 0 || edited_.contains(uid)) return;
   for (const Json& object : world.List(kCollection)) {
     if (UidOf(object) != uid || !Deleting(object)) continue;
     if (Text(ReadyOf(object), "status") != "True") continue;
+    const auto refused = untold_.find(PathOf(NameOf(object)) + "/status");
+    if (refused != untold_.end() && world.scheduler().Now() - refused->second < 90s) continue;
     world.Violate(NameOf(object) + " is being deleted and Ready");
   }
 }

@@ -47,7 +47,7 @@ class Scenario {
   virtual bool writes_are_bounded() const { return true; }
   // Resources that quotas, policies and permissions may refuse to write: PLURAL.GROUP.
   virtual std::vector<std::string> Refusable() const { return {}; }
-  // One of these has refused a replica's write.
+  // One of these has refused a replica's write. The path has no query.
   virtual void Refused(World&, const kube::Request&) {}
   // After that: users delete everything. False when the scenario has no such end.
   virtual bool DeleteAll(World&) { return false; }

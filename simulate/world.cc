@@ -13,6 +13,15 @@ namespace berth::simulate {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+kube::Request WithoutQuery(kube::Request request) {
+  request.path.resize(std::min(request.path.size(), request.path.find('?')));
+  return request;
+}
+
+}  // namespace
+
 World::World(Options options, Scenario& scenario)
     : options_(options), scenario_(scenario), random_(options.seed) {
   if (options_.faults) {
@@ -151,7 +160,7 @@ void World::Handle(const kube::Request& request, const std::string& writer,
   const bool by_user = writer == "user";
   if (auto refusal = refusals_.Refuse(request, by_user, scheduler_.Now())) {
     Watched(writer, request, WriteWatch::Effect::kFailed);
-    if (!by_user) scenario_.Refused(*this, request);
+    if (!by_user) scenario_.Refused(*this, WithoutQuery(request));
     return done(std::move(*refusal));
   }
   const auto before = server_->version();
@@ -192,9 +201,9 @@ void World::CheckLease(const kube::Request& request) {
 
 void World::Checked(const std::string& writer, const kube::Request& request) {
   if (violation_) return;
-  kube::Request write = request;
-  write.path.resize(std::min(write.path.size(), write.path.find('?')));
-  if (auto wrong = scenario_.Check(*this, writer, write)) Violate(std::move(*wrong));
+  if (auto wrong = scenario_.Check(*this, writer, WithoutQuery(request))) {
+    Violate(std::move(*wrong));
+  }
 }
 
 void World::Violate(std::string what) {
