@@ -37,8 +37,6 @@ event() {
   kubectl get events.events.k8s.io -A -o json | jq -e --arg name "$1" --arg reason "$2" '.items[] | select(.regarding.kind == "EIP" and .regarding.name == $name and .reason == $reason)'
 }
 
-# in_cloud PATH CURL_ARGUMENT...: what others do in the cloud, and what it has.
-in_cloud() { curl -fsS --noproxy '*' --cacert "$E2E_DIR/cloud/certs/ca.crt" "https://localhost:$E2E_CLOUD_PORT$1" "${@:2}"; }
 # cloud_is ID FIELD VALUE
 cloud_is() {
   local got
@@ -46,7 +44,6 @@ cloud_is() {
   [ "$got" = "$3" ] || fail "$1: $2 is \"$got\", not \"$3\""
 }
 cloud_lacks() { ! in_cloud "/eips/$1"; }
-ledger() { in_cloud /ledger | jq -r ".$1"; }
 
 # All are there and ready.
 all_ready() { # PREFIX N

@@ -97,6 +97,10 @@ through() {
   http --cacert "$E2E_CA" --cert "$BATS_TEST_TMPDIR/client-certificate" --key "$BATS_TEST_TMPDIR/client-key" "$E2E_SERVER$1" "${@:2}"
 }
 
+# in_cloud PATH CURL_ARGUMENT...: what others do in the simulated cloud, and what it has.
+in_cloud() { curl -fsS --noproxy '*' --cacert "$E2E_DIR/cloud/certs/ca.crt" "https://localhost:$E2E_CLOUD_PORT$1" "${@:2}"; }
+ledger() { in_cloud /ledger | jq -r ".$1"; }
+
 # watch_lines SECONDS N COMMAND...: runs COMMAND until it has printed N lines, which are then $output.
 watch_lines() {
   local seconds=$1 lines=$2 file=$BATS_TEST_TMPDIR/watch pid reached=0
