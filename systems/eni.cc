@@ -1,7 +1,12 @@
 #include "systems/eni.h"
 
+#include <algorithm>
+#include <map>
+
 #include "handlers/apis/enitasks.h"
+#include "log/format.h"
 #include "reconcile/eni/system.h"
+#include "reconcile/runtime/preflight.h"
 
 namespace berth::systems {
 namespace {
@@ -22,6 +27,7 @@ class Eni : public System {
   std::string_view cloud() const override { return "aliyun"; }
   bool enabled() const override { return options_.eni && !options_.region.empty(); }
   std::string_view demo_commands() const override;
+  async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks&, apis::ApiServer& api) override { api.Add(tasks_.store()); }
   void Start(const Host& host) override {
@@ -52,6 +58,39 @@ std::string_view Eni::demo_commands() const {
   kubectl get enitasks -o wide               # attaches, detaches and deletions; -w to follow them
   kubectl delete eninode worker-3            # its ENIs are detached and deleted first
 )";
+}
+
+async::Task<kube::Result<Findings>> Eni::Preflight(const Survey* survey) {
+  auto nodes = co_await runtime::ReadAll<eni::Node>(survey->api, eni::kNodes);
+  if (!nodes) co_return std::unexpected(nodes.error());
+  Findings findings;
+  if (!survey->IsTrue({"eni", "enabled"})) co_return findings;  // Terway looks after them
+  const std::string region = survey->Text({"aliyun", "region"}, "");
+  std::map<std::string, std::string> owners;  // by instance
+  std::ranges::sort(*nodes, {},
+                    [](const eni::Node& node) { return std::pair(node.id.created, node.id.name); });
+  for (const eni::Node& node : *nodes) {
+    if (!node.IsOurs()) continue;
+    const std::string object = Format("Node {}", node.id.name);
+    const auto [owner, is_first] = owners.emplace(node.spec.instance, node.id.name);
+    if (!is_first) {
+      findings.push_back({object,
+                          Format("has the instance {} of Node {}, which is older",
+                                 node.spec.instance, owner->second),
+                          "delete one of them: Berth looks after the older one"});
+    }
+    if (node.spec.region != region) {
+      findings.push_back({object,
+                          Format("is in region {}, and aliyun.region of the chart is \"{}\"",
+                                 node.spec.region, region),
+                          "install with the region of the nodes"});
+    }
+    if (node.unsupported) {
+      findings.push_back({object, "asks for hdeni, which Berth does not look after",
+                          "leave it to Terway's controller"});
+    }
+  }
+  co_return findings;
 }
 
 }  // namespace
