@@ -10,10 +10,9 @@ namespace {
 
 constexpr std::string_view kVSwitchFull[] = {"InvalidVSwitchId.IpNotEnough",
                                              "QuotaExceeded.PrivateIpAddress"};
-constexpr std::string_view kCapacityExceeded[] = {"EniPerInstanceLimitExceeded",
-                                                  "InvalidOperation.Ipv4CountExceeded",
-                                                  "InvalidOperation.Ipv6CountExceeded",
-                                                  "1013"};  // of EFLO
+constexpr std::string_view kCapacityExceeded[] = {
+    "EniPerInstanceLimitExceeded", "InvalidOperation.Ipv4CountExceeded",
+    "InvalidOperation.Ipv6CountExceeded", "1013"};  // of EFLO
 
 }  // namespace
 

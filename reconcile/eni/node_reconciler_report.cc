@@ -52,9 +52,8 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
     trouble = {"InstanceTaken", Format("Node {} has the instance {}: delete one of them",
                                        pass.rival, node.spec.instance)};
   } else if (memory.elsewhere && memory.elsewhere->region != node.spec.region) {
-    trouble = {"WrongRegion",
-               Format("the Node is in region {}, and Berth's access key works in {}",
-                      node.spec.region, memory.elsewhere->region)};
+    trouble = {"WrongRegion", Format("the Node is in region {}, and Berth's access key works in {}",
+                                     node.spec.region, memory.elsewhere->region)};
   } else if (memory.elsewhere) {
     trouble = {
         "WrongAccount",
