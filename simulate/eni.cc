@@ -24,8 +24,8 @@ simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
   simulator::Cloud::Options options{.seed = seed};
   options.vpc.region = Eni::kRegion;
   options.ecs.until_visible = random.Between(0s, random.Chance(0.15) ? 50s : 8s);
-  // Rarely about as long as Berth waits.
-  options.ecs.attaching = random.Between(0s, random.Chance(0.15) ? 130s : 12s);
+  // Rarely nearly as long as Berth waits.
+  options.ecs.attaching = random.Between(0s, random.Chance(0.15) ? 105s : 12s);
   options.ecs.detaching = random.Between(0s, 10s);
   options.ecs.deleting = random.Between(0s, 10s);
   options.client_tokens.processing = random.Chance(0.3) ? random.Between(0s, 3s) : 0s;
@@ -209,8 +209,9 @@ void Eni::SetUp(World& world) {
   InstallWebhooks(world);
   users_ = std::make_unique<Users>(world, EniUsers(fleet_, random.Chance(0.1)),
                                    std::vector<std::string>());
-  users_->on_tampered = [this](const Json& object, const std::string&) {
+  users_->on_tampered = [this](const Json& object, const std::string& action) {
     witness_->Tampered(NameOf(object));
+    if (action == "status.account") forged_.insert(NameOf(object));
     if (Text(object, "kind") == "NodeRuntime") pods_->Distrust(NameOf(object));
   };
   pods_->Start();
@@ -268,6 +269,7 @@ async::Duration Eni::Aftermath(World& world) {
     if (!fleet_.Find(name) && world.random().Chance(0.7)) {
       world.Ask({.method = kube::Method::kDelete, .path = EniNodes::PathOf(name)});
     }
+    ClearAccount(world, node);
     ForceSync(world, name);
   }
   // By then the cloud shows what others have attached.

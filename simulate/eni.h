@@ -70,6 +70,7 @@ class Eni : public SystemScenario {
   void ReAdd(World& world);
   void LoseStatus(World& world);
   void ForceSync(World& world, const std::string& name);
+  void ClearAccount(World& world, const NodeView& node);
   const NodeView* SomeNode(World& world) const;
 
   // eni_cloud.cc
@@ -125,6 +126,7 @@ class Eni : public SystemScenario {
   std::map<std::string, std::pair<std::string, async::TimePoint>> moving_;
   std::set<std::string> orphans_;       // ENIs of Nodes that went without their finalizer
   std::map<std::string, Json> backup_;  // a status of before, by Node
+  std::set<std::string> forged_;        // Nodes whose account a user wrote
   struct Quiet {
     async::TimePoint since;
     std::uint64_t calls;

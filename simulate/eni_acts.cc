@@ -155,4 +155,15 @@ void Eni::ForceSync(World& world, const std::string& name) {
               R"({"status":{"nextSyncOpenAPITime":"2026-01-01T00:00:00Z"}})");
 }
 
+// An operator is told that the ENIs are in another account, which is a user's lie or of the time
+// when Berth had its key, and knows that there are none.
+void Eni::ClearAccount(World& world, const NodeView& node) {
+  const std::string account = Text(node.status(), "account");
+  const bool foreign = !account.empty() && account != cloud::simulator::kDefaultAccount;
+  if (!foreign || (!forged_.contains(node.name) && node.attempts.empty())) return;
+  witness_->Tampered(node.name);
+  world.Merge(EniNodes::PathOf(node.name) + "/status",
+              R"({"status":{"account":null,"attempts":null}})");
+}
+
 }  // namespace berth::simulate

@@ -192,6 +192,7 @@ void Eni::MeddleWith(World& world, const std::string& id, std::uint64_t how) {
          {{"NetworkInterfaceId", id}, {"PrivateIpAddress.1", eni.ipv4.back().address}});
       return;
     case 4:
+      if (eni.status != "InUse") return;
       Do(world, "AssignPrivateIpAddresses",
          {{"NetworkInterfaceId", id}, {"SecondaryPrivateIpAddressCount", "1"}});
       return;

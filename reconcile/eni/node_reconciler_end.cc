@@ -56,6 +56,10 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
   }
   TakeOutcome(*pass);
   TakeTasks(*pass);
+  // Nothing is attached any more: an ENI that was on its way goes like the others.
+  for (auto& [id, nic] : pass->to.nics) {
+    if (nic.status == kAttaching && !nic.unschedulable) nic.status = kDeleting;
+  }
   // A request of this leader's that was answered, or never sent, leaves nothing behind.
   if (!memory.job) {
     std::erase_if(pass->to.attempts, [&](const auto& entry) {
