@@ -158,7 +158,7 @@ TEST_P(EfloClientTest, ManyEnisOfManyNodesAreLookedUpByThePagesOfTheRegion) {
 }
 
 TEST_P(EfloClientTest, AFewOfManyAreLookedUpOneByOne) {
-  auto ids = MakeMany(120);
+  auto ids = MakeMany(200);
   ids.resize(4);
   ids.push_back("leni-unheard-of");
   const auto before = CallsOf("ListElasticNetworkInterfaces");
@@ -182,6 +182,18 @@ TEST_P(EfloClientTest, LooksThatCameDuringALookAreOneLook) {
     EXPECT_EQ(look.value()->front().id, ids[10 * n++]);
   }
   EXPECT_EQ(CallsOf("ListElasticNetworkInterfaces") - before, 5u + 5u);
+}
+
+TEST_P(EfloClientTest, ALookThatNobodyWaitsForIsNotMade) {
+  const auto ids = MakeMany(20);
+  const auto before = CallsOf("ListElasticNetworkInterfaces");
+  const Pending<Result<std::vector<Eni>>> look(enis_.Describe(ids));
+  {
+    const Pending<Result<std::vector<Eni>>> abandoned(enis_.Describe(ids));
+  }
+  executor_.Advance(1min);
+  EXPECT_TRUE(look.ended() && look.value());
+  EXPECT_EQ(CallsOf("ListElasticNetworkInterfaces") - before, 1u);
 }
 
 TEST_P(EfloClientTest, AddressesOfAnEniOnItsWayAreNotAskedFor) {
@@ -247,6 +259,7 @@ TEST_P(EfloClientTest, AnAddressThatIsSlowIsAmbiguousAndItsTokenFindsIt) {
   EXPECT_EQ(slow.error().error_class, ErrorClass::kAmbiguous);
   EXPECT_THAT(slow.error().message, HasSubstr("Executing"));
   EXPECT_EQ(CallsOf("ListLeniPrivateIpAddresses"), 10u);
+  EXPECT_EQ(Only(id).ipv4.size(), 1u);  // those that can be used
   auto& record = cloud_.eflo().Edit(id);
   record.address_status.begin()->second = "Available";
   EXPECT_EQ(Run(enis_.AssignIpv4(id, 1, "t"))->front(), record.eni.ipv4.back().address);

@@ -112,6 +112,17 @@ TEST_F(EfloRequestTest, PagesMayBeSmallerThanAskedForAndOverlap) {
   EXPECT_EQ(ids, (std::vector<std::string>{"leni-1", "leni-2", "leni-3", "leni-5"}));
 }
 
+TEST_F(EfloRequestTest, AnEniWithoutANodeHasNone) {
+  const Pending<Result<std::vector<Eni>>> call(enis_.Describe({"leni-1"}));
+  Answer(R"({"Code":0,"Content":{"Total":1,"Data":[{"Type":"CUSTOM","Status":"Unattached",
+      "ElasticNetworkInterfaceId":"leni-1","NodeId":"e01-1"}]}})");
+  executor_.Advance(1s);
+  Answer(R"({"Code":0,"Content":{"Total":0,"Data":[]}})");
+  ASSERT_TRUE(call.ended() && call.value() && call.value()->size() == 1);
+  EXPECT_EQ(call.value()->front().status, "Available");
+  EXPECT_EQ(call.value()->front().instance_id, "");
+}
+
 TEST_F(EfloRequestTest, ADateMayBeANumber) {
   for (const char* date : {R"("2026-01-02T03:04:05Z")", R"("1767323045000")", "1767323045000"}) {
     const Pending<Result<std::vector<Eni>>> call(enis_.Describe({"leni-1"}));
