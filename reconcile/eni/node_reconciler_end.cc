@@ -12,8 +12,9 @@ bool HasTag(const cloud::Eni& eni, std::string_view key, std::string_view value)
 }
 
 bool IsGoing(const NodeStatus& status) {
-  return std::ranges::any_of(status.nics,
-                             [](const auto& entry) { return entry.second.status == kDeleting; });
+  return std::ranges::any_of(status.nics, [](const auto& entry) {
+    return entry.second.status == kDeleting && !entry.second.unschedulable;
+  });
 }
 
 }  // namespace
@@ -58,7 +59,10 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
   TakeTasks(*pass);
   // Nothing is attached any more: an ENI that was on its way goes like the others.
   for (auto& [id, nic] : pass->to.nics) {
-    if (nic.status == kAttaching && !nic.unschedulable) nic.status = kDeleting;
+    // Others may have edited the status.
+    const bool is_own = memory.own && memory.own->contains(id);
+    if (is_own) nic.unschedulable = false;
+    if (is_own || (nic.status == kAttaching && !nic.unschedulable)) nic.status = kDeleting;
   }
   // A request of this leader's that was answered, or never sent, leaves nothing behind.
   if (!memory.job) {
