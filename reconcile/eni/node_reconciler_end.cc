@@ -60,7 +60,7 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
   // Nothing is attached any more: an ENI that was on its way goes like the others.
   for (auto& [id, nic] : pass->to.nics) {
     // Others may have edited the status.
-    const bool is_own = memory.own && memory.own->contains(id);
+    const bool is_own = memory.own && memory.own->contains(id) && nic.status != kInvalid;
     if (is_own) nic.unschedulable = false;
     if (is_own || (nic.status == kAttaching && !nic.unschedulable)) nic.status = kDeleting;
   }
