@@ -200,8 +200,7 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
   if (IsSyncDue(pass)) return SyncOrder(pass);
   if (auto order = OrderForAttempt(pass)) return order;
   auto& job = pass.wanted.job;
-  const bool needs_vswitch =
-      job ? std::holds_alternative<job::Create>(*job) : !pass.wanted.insufficient.empty();
+  const bool needs_vswitch = job ? std::holds_alternative<job::Create>(*job) : pass.wanted.refused;
   if (needs_vswitch) {
     if (auto stale = StaleVSwitches(pass.node); !stale.empty())
       return Order(pass, job::ReadVSwitches{std::move(stale)});
