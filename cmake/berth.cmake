@@ -129,6 +129,15 @@ function(berth_module name)
   endif()
 endfunction()
 
+# berth_embed_eni_example(TARGET): docs/examples/eni.yaml as text in TARGET, behind systems/eni.h.
+function(berth_embed_eni_example target)
+  set(example ${CMAKE_SOURCE_DIR}/docs/examples/eni.yaml)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${example})
+  file(READ ${example} text)
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/eni_example.cc.in ${CMAKE_CURRENT_BINARY_DIR}/eni_example.cc @ONLY)
+  target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/eni_example.cc)
+endfunction()
+
 # berth_embed_crds(TARGET): the chart's CRDs as text in TARGET, behind reconcile/crds.h.
 function(berth_embed_crds target)
   file(GLOB crds CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/charts/berth/files/crds/*.yaml)

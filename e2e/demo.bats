@@ -83,7 +83,7 @@ type_one() {
   await "$dir" berth 120 grep -q '^  curl ' "$dir/logs/berth.log"
   cd "$root"
   documents=(README.md)
-  for system in charts/berth/files/systems/*.yaml; do documents+=("docs/$(basename "$system" .yaml).md"); done
+  for system in charts/berth/files/systems/*.yaml; do documents+=(docs/"$(basename "$system" .yaml)"*.md); done
   for document in "${documents[@]}"; do
     KUBECONFIG=$dir/state/kubeconfig run type_documented "$document"
     [ "$status" = 0 ] || { stop "$dir" berth; fail "$document: $output"; }

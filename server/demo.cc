@@ -15,6 +15,7 @@
 #include "reconcile/crds.h"
 #include "server/private_file.h"
 #include "server/simulated_cloud.h"
+#include "systems/eni.h"
 
 namespace berth::server {
 namespace {
@@ -34,8 +35,9 @@ std::string NewToken() {
 
 Options ServeOptionsOf(const DemoOptions& demo) {
   Options options;
-  options.kubeconfig = demo.state_dir / "kubeconfig";
-  options.state_dir = demo.state_dir;
+  // The commands that are printed have it, and are typed elsewhere.
+  options.state_dir = std::filesystem::absolute(demo.state_dir);
+  options.kubeconfig = options.state_dir / "kubeconfig";
   options.bind_address = kLoopback;
   options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
   options.shutdown_delay = std::chrono::seconds(0);
@@ -106,6 +108,8 @@ kube::Result<void> Demo::WriteFiles() {
   const std::string curl = Format("cacert = \"{}\"\nheader = \"Authorization: Bearer {}\"\n",
                                   (dir / "certs" / "ca.crt").string(), token_);
   if (auto written = WritePrivateFile(dir / "curl", curl); !written) return written;
+  if (auto written = WritePrivateFile(dir / "eni.yaml", systems::EniExample()); !written)
+    return written;
   return WritePrivateFile(serve_.kubeconfig, Kubeconfig(Url(), *ca, token_));
 }
 
@@ -191,7 +195,7 @@ Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks)
 void Demo::Announce(const systems::Systems& systems) const {
   std::string commands;
   for (const auto& system : systems) {
-    if (system->enabled()) commands.append("\n").append(system->demo_commands());
+    if (system->enabled()) commands.append("\n").append(system->demo_commands(serve_.state_dir));
   }
   std::cout << Format(R"(
 Berth runs on this machine with an API server in memory. Ctrl-C ends it and deletes all objects.

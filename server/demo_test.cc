@@ -140,7 +140,8 @@ TEST_F(DemoTest, NobodyIsImpersonated) {
 }
 
 TEST_F(DemoTest, ItsCredentialsArePrivateAndNewEachTime) {
-  for (const auto& [name, mode] : {std::pair("", 0700), {"kubeconfig", 0600}, {"curl", 0600}}) {
+  for (const auto& [name, mode] :
+       {std::pair("", 0700), {"kubeconfig", 0600}, {"curl", 0600}, {"eni.yaml", 0600}}) {
     struct stat found{};
     ASSERT_EQ(stat((demo_.state_dir() / name).c_str(), &found), 0);
     EXPECT_EQ(found.st_mode & 0777, static_cast<mode_t>(mode)) << name;

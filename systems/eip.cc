@@ -61,7 +61,7 @@ class Eip : public EngineSystem<eip::System, eip::Desk> {
   std::vector<Kind> kinds() const override { return {{eip::kEips}}; }
   std::string_view cloud() const override { return "aliyun"; }
   bool enabled() const override { return options_.eip && !options_.region.empty(); }
-  std::string_view demo_commands() const override;
+  std::string demo_commands(const std::filesystem::path& dir) const override;
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer&) override {
@@ -77,7 +77,7 @@ class Eip : public EngineSystem<eip::System, eip::Desk> {
   const AliyunOptions options_;
 };
 
-std::string_view Eip::demo_commands() const {
+std::string Eip::demo_commands(const std::filesystem::path&) const {
   return R"(  echo '{"apiVersion": "eip.alibabacloud.com/v1alpha1", "kind": "EIP", "metadata": {"name": "web"}, "spec": {"bandwidth": "10", "name": "web", "tags": {"team": "shop"}}}' | kubectl apply -f -
   kubectl wait eip/web --for=condition=Ready --timeout=60s
   kubectl get eips -o wide                   # an address of a simulated cloud

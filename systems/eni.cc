@@ -26,7 +26,7 @@ class Eni : public System {
   }
   std::string_view cloud() const override { return "aliyun"; }
   bool enabled() const override { return options_.eni && !options_.region.empty(); }
-  std::string_view demo_commands() const override;
+  std::string demo_commands(const std::filesystem::path& dir) const override;
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks&, apis::ApiServer& api) override { api.Add(tasks_.store()); }
@@ -51,13 +51,15 @@ class Eni : public System {
   std::unique_ptr<eni::System> engine_;  // of the control thread
 };
 
-std::string_view Eni::demo_commands() const {
-  return R"(  kubectl apply -f docs/examples/eni.yaml    # three nodes with four ENIs each at most, and twelve pods
+std::string Eni::demo_commands(const std::filesystem::path& dir) const {
+  return Format(
+      R"(  kubectl apply -f {}    # three nodes with four ENIs each at most, and twelve pods
   kubectl wait eninode/worker-1 eninode/worker-2 eninode/worker-3 --for=condition=Ready --timeout=120s
   kubectl get eninodes                       # ENIs and addresses of a simulated cloud
   kubectl get enitasks -o wide               # attaches, detaches and deletions; -w to follow them
   kubectl delete eninode worker-3            # its ENIs are detached and deleted first
-)";
+)",
+      (dir / "eni.yaml").string());
 }
 
 async::Task<kube::Result<Findings>> Eni::Preflight(const Survey* survey) {

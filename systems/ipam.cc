@@ -22,7 +22,7 @@ class Ipam : public EngineSystem<ipam::System, ipam::Desk> {
             {ipam::kClaims, Rights::kCreate},
             {ipam::kPoolClaims}};
   }
-  std::string_view demo_commands() const override;
+  std::string demo_commands(const std::filesystem::path& dir) const override;
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
@@ -46,7 +46,7 @@ class Ipam : public EngineSystem<ipam::System, ipam::Desk> {
   apis::PoolRecalculation recalculation_{desk_};
 };
 
-std::string_view Ipam::demo_commands() const {
+std::string Ipam::demo_commands(const std::filesystem::path&) const {
   return R"(  echo '{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPool", "metadata": {"name": "office"}, "spec": {"cidr": "10.20.0.0/16"}}' | kubectl apply -f -
   echo '{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetClaim", "metadata": {"name": "shop"}, "spec": {"poolRef": "office", "clusterID": "shop", "blockSize": 24}}' | kubectl apply -f -
   echo '{"apiVersion": "plexaubnet.io/v1alpha1", "kind": "SubnetPoolClaim", "metadata": {"name": "branch"}, "spec": {"parentPoolRef": "office", "desiredBlockSize": 20}}' | kubectl apply -f -

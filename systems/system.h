@@ -3,6 +3,7 @@
 #include <prometheus/registry.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -60,8 +61,9 @@ class System {
   virtual std::vector<Kind> kinds() const = 0;
   virtual std::string_view cloud() const { return ""; }  // the provider it needs an account with
   virtual bool enabled() const { return true; }
-  // The part of the demo's greeting that shows the system: commands, two spaces before each.
-  virtual std::string_view demo_commands() const { return ""; }
+  // The part of the demo's greeting that shows the system: commands, two spaces before each. `dir`
+  // has the files of the demo.
+  virtual std::string demo_commands(const std::filesystem::path& /*dir*/) const { return ""; }
 
   // Objects in the cluster that would behave otherwise than their users may expect; an error when
   // it cannot be read. Needs neither Register nor Start.

@@ -218,9 +218,8 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
   if (IsSyncDue(pass)) return SyncOrder(pass);
   if (auto order = OrderForAttempt(pass)) return order;
   auto& job = pass.wanted.job;
-  const bool needs_vswitch =
-      job ? std::holds_alternative<job::Create>(*job) : !pass.wanted.insufficient.empty();
   const bool creates = job && std::holds_alternative<job::Create>(*job);
+  const bool needs_vswitch = job ? creates : pass.wanted.refused;
   pass.held_back = creates && parts_.executor.Now() < pass.memory.no_create_before;
   if (pass.held_back) return std::nullopt;
   // Nothing is made in an account that does not have the instance. EFLO does not tell.

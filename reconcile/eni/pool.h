@@ -130,10 +130,12 @@ using Job = std::variant<job::Create, job::Assign, job::Unassign>;
 // wanted in all, and one IPv6 prefix on each ENI that has IPv4 ones.
 //
 // `insufficient` tells why pods go without an address, or the next one would, when nothing can be
-// done about it. O(A log A).
+// done about it. `refused`: more addresses or ENIs are wanted, and no ENI could be chosen for them;
+// the vSwitches may not be known, or not as they are now. O(A log A).
 struct Wanted {
   std::optional<Job> job;
   std::string insufficient;
+  bool refused = false;
 };
 Wanted NextJob(const Node& node, const NodeStatus& status, const Bound& bound,
                const VSwitches& vswitches, async::WallTime now, double random);

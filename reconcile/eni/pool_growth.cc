@@ -144,6 +144,7 @@ Wanted GrowAddresses(const PoolState& pool) {
                Sane(pool.bound.waiting_erdma) - pool.survey.erdma.idle - pool.survey.erdma.coming);
 
   Wanted wanted;
+  wanted.refused = !standard.refusal.empty() || !erdma.refusal.empty();
   if (dry || pool.bound.waiting > lane.coming) wanted.insufficient = std::move(standard.refusal);
   if (wanted.insufficient.empty()) wanted.insufficient = std::move(erdma.refusal);
   if (IsAssign(standard.job) || IsAssign(erdma.job)) {
@@ -153,6 +154,7 @@ Wanted GrowAddresses(const PoolState& pool) {
   if (pool.survey.trunks > 0) {
     const int rest = std::max(count - lane.coming_room, 1);
     wanted.job = CreateIn(pool, {.trunk = true}, rest).job;
+    if (!wanted.job) wanted.refused = true;
   }
   if (!wanted.job) wanted.job = erdma.job ? std::move(erdma.job) : std::move(standard.job);
   return wanted;

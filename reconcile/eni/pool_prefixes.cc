@@ -82,7 +82,8 @@ Wanted GrowPrefixes(const PoolState& pool) {
   const bool demand = new_ipv4 > 0 || new_ipv6 > 0;
   if (!demand && pool.survey.trunks == 0) return {};
   NewEni eni = MakeEni(pool, {.trunk = true, .erdma = demand, .secondary = demand});
-  if (!eni.request) return {.job = {}, .insufficient = demand ? std::move(eni.refusal) : ""};
+  if (!eni.request)
+    return {.job = {}, .insufficient = demand ? std::move(eni.refusal) : "", .refused = true};
   if (new_ipv4 > 0) {
     eni.request->ipv4_prefixes = std::min({new_ipv4, room, MostOfOneCall(pool.node)});
     if (spec.ipv6 && spec.ipv6_per_adapter > 0) eni.request->ipv6_prefixes = 1;

@@ -63,6 +63,17 @@ TEST_F(EniSystemTest, ALeaderThatCrashesAfterACreateLeavesNoEniBehind) {
   }
 }
 
+// It knows no vSwitch before it has asked for them, and no pod waits.
+TEST_F(EniSystemTest, ANewLeaderFillsThePoolUpToItsMinimum) {
+  CreateNode("worker-1", "i-1", R"("minPoolSize":2,"maxPoolSize":20)");
+  executor_.Advance(1min);
+  ASSERT_THAT(Own(), SizeIs(1));
+  Boot();
+  Merge("worker-1", R"({"spec":{"pool":{"minPoolSize":12}}})");
+  executor_.Advance(1min);
+  EXPECT_THAT(Nics("worker-1"), AllOf(SizeIs(2), Each(Pair(testing::_, "InUse"))));
+}
+
 TEST_F(EniSystemTest, AKeyOfAnotherAccountIsWaitedForAndNothingIsLost) {
   CreateNode("worker-1", "i-1", R"("minPoolSize":2,"maxPoolSize":5)");
   executor_.Advance(1min);
