@@ -71,22 +71,32 @@ class Figures:
         return ratio(number) if field == "ratio" else figure(number)
 
 
-def one(reports, key):
-    values = {json.dumps(report.get(key)) for report in reports}
-    if len(values) != 1:
-        raise ReportError(f"the benchmarks differ in {key}: run all of them in one go, ./scripts/bench --json")
-    return json.loads(values.pop())
+def together(reports):
+    """The benchmarks in groups, each measured at one commit on one machine; the largest group first. A benchmark that came later may stand alone."""
+    groups = {}
+    for report in reports:
+        if not report.get("commit"):
+            raise ReportError("the commit that was measured is not known")
+        groups.setdefault(json.dumps([report["commit"], report["machine"]]), []).append(report)
+    groups = sorted(groups.values(), key=len, reverse=True)
+    if len(groups) > 1 and len(groups[0]) < len(reports) - 1:
+        raise ReportError("more than one benchmark differs in commit or machine: run all of them in one go, ./scripts/bench --json")
+    return groups
+
+
+def where(reports, subject):
+    machine, commit = reports[0]["machine"], reports[0]["commit"]
+    quick = ", ".join(report["name"] for report in reports if report["quick"])
+    changed = ", with changes that were not committed" if commit.endswith("+") else ""
+    return (f"{subject} on {min(report['date'] for report in reports)[:10]} at commit `{commit.rstrip('+')[:12]}`{changed}, on {machine['cores']} cores of an "
+            f"{machine['cpu']} with {machine['memory_gib']:.0f} GiB, Linux {machine['kernel']}"
+            + (f"; {quick} with `--quick`: short rounds and fewer objects." if quick else "."))
 
 
 def facts(reports):
-    machine, commit = one(reports, "machine"), one(reports, "commit")
-    if not commit:
-        raise ReportError("the commit that was measured is not known")
-    quick = ", ".join(report["name"] for report in reports if report["quick"])
-    changed = ", with changes that were not committed" if commit.endswith("+") else ""
-    lines = [f"Measured on {min(report['date'] for report in reports)[:10]} at commit `{commit.rstrip('+')[:12]}`{changed}, on {machine['cores']} cores of an "
-             f"{machine['cpu']} with {machine['memory_gib']:.0f} GiB, Linux {machine['kernel']}"
-             + (f"; {quick} with `--quick`: short rounds and fewer objects." if quick else ".")]
+    groups = together(reports)
+    lines = [where(groups[0], "Measured")]
+    lines += [where(group, f"{group[0]['name']} was measured by itself,") for group in groups[1:]]
     loud = [report for report in reports if not report["quiet"]]
     if loud:
         names = ", ".join(f"{report['name']} ({max(report['other_cores'], report['stolen_cores']):.1f} cores)" for report in loud)
@@ -117,11 +127,11 @@ def document(template, reports):
     return re.sub(r"\{\{(.*?)\}\}", lambda place: head if place[1] == "facts" else figures.text(place[1]), template)
 
 
-def changed_since(commit):
-    """The benchmarks whose sources have changed since, with the number of commits."""
+def changed_since(commit_of):
+    """The benchmarks whose sources have changed since they were measured, with the number of commits."""
     changed = {}
     for name, module in benchmarks().items():
-        command = ["git", "-C", ROOT, "rev-list", "--count", f"{commit}..HEAD", "--", f"bench/{name}", *module.SOURCES]
+        command = ["git", "-C", ROOT, "rev-list", "--count", f"{commit_of[name]}..HEAD", "--", f"bench/{name}", *module.SOURCES]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode == 0 and int(done.stdout):
             changed[name] = int(done.stdout)
@@ -141,7 +151,7 @@ def main():
     if not options.check:
         DOCUMENT.write_text(text)
         return 0
-    for name, commits in changed_since(one(reports, "commit").rstrip("+")).items():
+    for name, commits in changed_since({report["name"]: report["commit"].rstrip("+") for report in reports}).items():
         print(f"note: docs/performance.md: {commits} commits since it was measured touch what {name} measures")
     if not DOCUMENT.exists() or DOCUMENT.read_text() != text:
         print("error: docs/performance.md is not what docs/performance.json and bench/performance.md.in give: run bench/report.py", file=sys.stderr)
