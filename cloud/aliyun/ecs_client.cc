@@ -227,7 +227,7 @@ async::Task<Result<void>> EcsClient::Unassign(std::string action, std::string id
 
 async::Task<Result<std::vector<VSwitch>>> EcsClient::DescribeVSwitches(
     std::vector<std::string> ids) {
-  return ReadVSwitches(vpc_, std::move(ids));
+  return ReadVSwitches(&vpc_, std::move(ids));
 }
 
 }  // namespace berth::cloud::aliyun

@@ -214,7 +214,7 @@ async::Task<Result<void>> EfloClient::UnassignIpv6Prefixes(std::string, Values p
 
 async::Task<Result<std::vector<VSwitch>>> EfloClient::DescribeVSwitches(
     std::vector<std::string> ids) {
-  return ReadVSwitches(vpc_, std::move(ids));
+  return ReadVSwitches(&vpc_, std::move(ids));
 }
 
 }  // namespace berth::cloud::aliyun

@@ -153,6 +153,7 @@ async::Task<Result<std::optional<std::vector<Json>>>> EfloLists::Entries(std::st
     return ReadPageInto(&more[n], action, filter, n + 2);
   });
   for (auto& page : more) {
+    if (!page) continue;  // there is none
     if (!*page) co_return std::unexpected(std::move(page->error()));
     std::ranges::move((*page)->entries, std::back_inserter(entries));
   }

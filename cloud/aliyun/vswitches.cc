@@ -21,11 +21,11 @@ VSwitch ReadVSwitch(const Json& json) {
 
 }  // namespace
 
-async::Task<Result<std::vector<VSwitch>>> ReadVSwitches(AccountApi& vpc,
+async::Task<Result<std::vector<VSwitch>>> ReadVSwitches(AccountApi* vpc,
                                                         std::vector<std::string> ids) {
   std::vector<VSwitch> vswitches;
   for (const std::string& id : ids) {
-    const auto answer = co_await vpc.Call("DescribeVSwitches", {{"VSwitchId", id}});
+    const auto answer = co_await vpc->Call("DescribeVSwitches", {{"VSwitchId", id}});
     if (!answer) co_return std::unexpected(answer.error());
     const bool is_list = ForEach(*answer, "VSwitches", "VSwitch",
                                  [&](const Json& item) { vswitches.push_back(ReadVSwitch(item)); });

@@ -10,7 +10,7 @@
 namespace berth::cloud::aliyun {
 
 // Enis::DescribeVSwitches, which is VPC's for ECS and EFLO alike. `vpc` outlives the task.
-async::Task<Result<std::vector<VSwitch>>> ReadVSwitches(AccountApi& vpc,
+async::Task<Result<std::vector<VSwitch>>> ReadVSwitches(AccountApi* vpc,
                                                         std::vector<std::string> ids);
 
 }  // namespace berth::cloud::aliyun

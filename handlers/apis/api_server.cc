@@ -36,7 +36,7 @@ void Complete(Object& object, const ResourceType& type, Action::Outcome& outcome
   for (auto& member : outcome.content.object_range())
     whole[member.key()] = std::move(member.value());
   object.json = whole.to_string();
-  object.cells = std::move(outcome.cells);
+  object.cells = outcome.cells;
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ struct JobOutcome {
 };
 
 // Carries an order out. Takes as long as the cloud lets it wait, so a reconcile never awaits it.
-async::Task<JobOutcome> Perform(cloud::EniAccounts& accounts, JobOrder order);
+async::Task<JobOutcome> Perform(cloud::EniAccounts* accounts, JobOrder order);
 
 // The error of an outcome, if it has one.
 const Error* ErrorOf(const JobOutcome& outcome);

@@ -224,8 +224,9 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
   if (pass.held_back) return std::nullopt;
   // Nothing is made in an account that does not have the instance. EFLO does not tell.
   if (creates && pass.node.backend == Backend::kEcs && !pass.memory.instance_seen.value_or(false)) {
+    const auto last = pass.to.last_sync.value_or(async::WallTime{});
     const bool is_asked =
-        pass.memory.instance_seen && parts_.executor.WallNow() - *pass.to.last_sync < kLongestPause;
+        pass.memory.instance_seen && parts_.executor.WallNow() - last < kLongestPause;
     return is_asked ? std::nullopt : std::optional(SyncOrder(pass));
   }
   if (needs_vswitch) {
@@ -322,7 +323,7 @@ void NodeReconciler::StartJob(Pass& pass) {
 
 async::Task<void> NodeReconciler::RunJob(std::string key, JobOrder order,
                                          cloud::EniAccounts* accounts) {
-  JobOutcome outcome = co_await Perform(*accounts, std::move(order));
+  JobOutcome outcome = co_await Perform(accounts, std::move(order));
   // The memory has this task: it is there for as long as the task is.
   memories_.at(key).outcome = std::move(outcome);
   parts_.again(key);

@@ -1,6 +1,7 @@
 #include "reconcile/eni/system.h"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "kube/informer.h"
@@ -162,14 +163,10 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
       by_uid(nodes.AddIndex([](const Node& node) { return std::vector{node.id.uid}; })),
       by_instance(nodes.AddIndex([](const Node& node) { return std::vector{node.spec.instance}; })),
       by_eni(nodes.AddIndex([](const Node& node) {
-        std::vector<std::string> ids;
-        for (const auto& [id, nic] : node.status.nics) ids.push_back(id);
-        return ids;
+        return node.status.nics | std::views::keys | std::ranges::to<std::vector>();
       })),
       by_attempt(nodes.AddIndex([](const Node& node) {
-        std::vector<std::string> tokens;
-        for (const auto& [token, attempt] : node.status.attempts) tokens.push_back(token);
-        return tokens;
+        return node.status.attempts | std::views::keys | std::ranges::to<std::vector>();
       })),
       pods(to_run, to_use, {.path = kube::PathOf(kPods, "")}),
       pods_by_node(pods.AddIndex([](const Pod& pod) {
