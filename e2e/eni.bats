@@ -181,7 +181,7 @@ END
 
 @test "an attach that the cloud has accepted is not cancelled, and the answer says why" {
   create_nodes '{}' accepted
-  running_attach() { kubectl get enitasks --field-selector spec.nodeName=accepted,status.state=Running -o name | grep .; }
+  running_attach() { task_of accepted Running; }
   task=$(eventually 180 running_attach)
   run kubectl delete "$task"
   [ "$status" = 1 ]
@@ -193,7 +193,7 @@ END
 @test "an attach that was not sent is cancelled: its ENI goes, and the node gets another one" {
   faults '[{"action": "AttachNetworkInterface", "code": "Throttling.User", "count": 1000}]'
   create_nodes '{}' cancelled
-  waits() { kubectl get enitasks --field-selector spec.nodeName=cancelled,status.state=Pending -o name | grep .; }
+  waits() { task_of cancelled Pending; }
   task=$(eventually 180 waits)
   kubectl delete "$task"
   withdrawn() { ! cloud_enis | grep -F "${task##*/}"; }
