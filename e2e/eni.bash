@@ -73,11 +73,11 @@ sufficient() {
   [ "$got" = "$2" ] || fail "SufficientIP of $1 is \"$got\""
 }
 
-# attached NODE: its one ENI is in use.
 # task_of NODE STATE: the first task of the node in the state, as kubectl names it; fails when there is none.
 task_of() {
   kubectl get enitasks --field-selector "spec.nodeName=$1" -o json | jq -er --arg state "$2" 'first(.items[] | select(.status.state == $state) | "enitask/" + .metadata.name)'
 }
+# attached NODE: its one ENI is in use.
 attached() { node_has "$1" '[.status.networkInterfaces[]?.status] | join(" ")' InUse; }
 # all_attached PREFIX N ENIS: the N nodes have that many ENIs each, all in use, and none on its way.
 all_attached() {
