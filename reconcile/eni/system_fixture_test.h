@@ -42,6 +42,31 @@ class CloudScript : public cloud::simulator::Fates {
   cloud::simulator::Latency latency_;
 };
 
+// An API server that fails writes when it is told to.
+class UnreliableApi : public kube::Transport {
+ public:
+  UnreliableApi(kube::Transport& inner, async::Executor& executor)
+      : inner_(inner), executor_(executor) {}
+
+  async::Handle Send(kube::Request request, Done done) override {
+    if (request.method == kube::Method::kPatch && refuses && refuses(request)) {
+      return executor_.RunAfter(1ms, [done] {
+        done(std::unexpected(kube::Error{ErrorClass::kRetry, {}, "etcd is unwell", 500}));
+      });
+    }
+    return inner_.Send(std::move(request), std::move(done));
+  }
+  async::Handle Watch(kube::Request request, Stream stream) override {
+    return inner_.Watch(std::move(request), std::move(stream));
+  }
+
+  std::function<bool(const kube::Request&)> refuses;
+
+ private:
+  kube::Transport& inner_;
+  async::Executor& executor_;
+};
+
 // The system with its real client, on an API server in memory and a simulated cloud with two
 // instances, i-1 and i-2, of 4 ENIs with 10 addresses each.
 class EniSystemTest : public testing::Test {
@@ -167,7 +192,8 @@ class EniSystemTest : public testing::Test {
   async::TestExecutor executor_;
   kube::memory::Server server_{{.now = [this] { return executor_.WallNow(); },
                                 .random = [this] { return executor_.Random(); }}};
-  kube::memory::LocalTransport transport_{executor_, server_};
+  kube::memory::LocalTransport local_{executor_, server_};
+  UnreliableApi transport_{local_, executor_};
   CloudScript script_{executor_};
   cloud::TestAccount account_{
       executor_,

@@ -109,5 +109,93 @@ TEST_F(EniSystemTest, AnEniThatNoNodeNamesIsCollected) {
   EXPECT_THAT(Own(), IsEmpty());
 }
 
+TEST_F(EniSystemTest, OfTwoNodesWithOneInstanceTheOlderHasIt) {
+  CreateNode("worker-1", "i-1", R"("minPoolSize":2,"maxPoolSize":5)");
+  CreatePod("a", "worker-1");
+  executor_.Advance(1min);
+  const auto bindings = Bindings("worker-1");
+  ASSERT_THAT(bindings, SizeIs(1));
+  CreateNode("rival", "i-1", R"("minPoolSize":0,"maxPoolSize":0)");
+  executor_.Advance(10min);
+  EXPECT_THAT(Condition("rival"), AllOf(StartsWith("False InstanceTaken"), HasSubstr("worker-1")));
+  Delete("rival");
+  executor_.Advance(2min);
+  EXPECT_FALSE(Exists("rival"));
+  EXPECT_EQ(Bindings("worker-1"), bindings);
+  EXPECT_THAT(Own(), Each(Pair(testing::_, "InUse")));
+}
+
+TEST_F(EniSystemTest, NothingIsMadeForAnInstanceThatTheAccountDoesNotHave) {
+  CreateNode("worker-1", "i-gone", R"("minPoolSize":2,"maxPoolSize":5)");
+  executor_.Advance(1h);
+  EXPECT_THAT(Condition("worker-1"),
+              AllOf(StartsWith("False InstanceNotFound"), HasSubstr("i-gone")));
+  EXPECT_EQ(script_.calls["CreateNetworkInterface"], 0);
+  EXPECT_LT(script_.calls["DescribeNetworkInterfaces"], 200);
+}
+
+TEST_F(EniSystemTest, FlawAStatusThatCannotBeWrittenStrandsNoEni) {
+  script_.on_call = [this](const std::string& action, auto&) {
+    if (action != "CreateNetworkInterface" || transport_.refuses) return;
+    transport_.refuses = [](const kube::Request& request) {
+      return request.path.contains("/nodes/worker-1/status");
+    };
+  };
+  CreateNode("worker-1", "i-1", R"("minPoolSize":2,"maxPoolSize":5)");
+  executor_.Advance(2min);
+  ASSERT_THAT(Own(), SizeIs(1));
+  EXPECT_THAT(Nics("worker-1"), IsEmpty());
+  transport_.refuses = [](const kube::Request&) { return false; };
+  executor_.Advance(1min);
+  EXPECT_THAT(Nics("worker-1"), SizeIs(1));
+  EXPECT_THAT(Own(), AllOf(SizeIs(1), Each(Pair(testing::_, "InUse"))));
+}
+
+TEST_F(EniSystemTest, FlawANodeThatIsAddedAgainUnderItsNameGetsAddresses) {
+  for (int i = 0; i < 3; ++i) {
+    CreateNode("worker-1", "i-1", R"("minPoolSize":2,"maxPoolSize":5)");
+    executor_.Advance(i * 4s);
+    Delete("worker-1");
+    executor_.Advance(2min);
+    ASSERT_FALSE(Exists("worker-1")) << i;
+  }
+  CreateNode("worker-1", "i-1", R"("minPoolSize":2,"maxPoolSize":5)");
+  executor_.Advance(1min);
+  EXPECT_THAT(Condition("worker-1"), StartsWith("True Ready"));
+  EXPECT_THAT(Own(), SizeIs(1));
+}
+
+TEST_F(EniSystemTest, FlawAReconcileDoesNotWaitForTheCloud) {
+  CreateNode("worker-1", "i-1", R"("minPoolSize":2,"maxPoolSize":5)");
+  CreateNode("worker-2", "i-2", R"("minPoolSize":2,"maxPoolSize":5)");
+  executor_.Advance(1min);
+  // A create without an answer, for as long as a call may take.
+  script_.on_call = [](const std::string& action, auto& fate) {
+    if (action == "AssignPrivateIpAddresses") fate.answered = false;
+  };
+  for (const char* pod : {"a", "b", "c"}) CreatePod(pod, "worker-1");
+  executor_.Advance(2s);
+  EXPECT_THAT(Bindings("worker-1"), SizeIs(2)) << "idle addresses are bound at once";
+  DeletePod("a");
+  executor_.Advance(1s);
+  EXPECT_THAT(Bindings("worker-1"), SizeIs(2)) << "and that of a pod that is gone goes to another";
+  EXPECT_FALSE(Bindings("worker-1").contains("default/a"));
+}
+
+TEST_F(EniSystemTest, ANewLeaderKeepsBindingsAndAsksForNothingThatIsKnown) {
+  CreateNode("worker-1", "i-1", R"("minPoolSize":2,"maxPoolSize":5)");
+  for (const char* pod : {"a", "b"}) CreatePod(pod, "worker-1");
+  executor_.Advance(2min);
+  const auto bindings = Bindings("worker-1");
+  ASSERT_THAT(bindings, SizeIs(2));
+  const std::string version = Get("worker-1")["metadata"]["resourceVersion"].as_string();
+  script_.calls.clear();
+  Boot();
+  executor_.Advance(1min);
+  EXPECT_EQ(Bindings("worker-1"), bindings);
+  EXPECT_EQ(Get("worker-1")["metadata"]["resourceVersion"].as_string(), version);
+  EXPECT_EQ(script_.calls["CreateNetworkInterface"] + script_.calls["AttachNetworkInterface"], 0);
+}
+
 }  // namespace
 }  // namespace berth::eni
