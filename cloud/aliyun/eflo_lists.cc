@@ -148,21 +148,20 @@ async::Task<Result<std::optional<std::vector<Json>>>> EfloLists::Entries(std::st
   const std::size_t total = std::max(entries.empty() ? 0 : first->total, size);
   const std::size_t pages = (total + size - 1) / size;
   if (pages > most_pages) co_return std::nullopt;
-  std::vector<std::optional<Result<Page>>> more(pages - 1);
+  std::vector<Result<Page>> more(pages - 1);
   co_await async::ForEach(more.size(), kMostCalls, [&](std::size_t n) {
     return ReadPageInto(&more[n], action, filter, n + 2);
   });
   for (auto& page : more) {
-    if (!page) continue;  // there is none
-    if (!*page) co_return std::unexpected(std::move(page->error()));
-    std::ranges::move((*page)->entries, std::back_inserter(entries));
+    if (!page) co_return std::unexpected(std::move(page.error()));
+    std::ranges::move(page->entries, std::back_inserter(entries));
   }
   co_return entries;
 }
 
-async::Task<void> EfloLists::ReadPageInto(std::optional<Result<Page>>* page, std::string action,
-                                          Parameters filter, std::size_t number) {
-  page->emplace(co_await ReadPage(std::move(action), std::move(filter), number));
+async::Task<void> EfloLists::ReadPageInto(Result<Page>* page, std::string action, Parameters filter,
+                                          std::size_t number) {
+  *page = co_await ReadPage(std::move(action), std::move(filter), number);
 }
 
 async::Task<Result<EfloLists::Page>> EfloLists::ReadPage(std::string action, Parameters filter,

@@ -46,8 +46,8 @@ class EfloLists {
     std::size_t total = 0;
   };
   async::Task<Result<Page>> ReadPage(std::string action, Parameters filter, std::size_t number);
-  async::Task<void> ReadPageInto(std::optional<Result<Page>>* page, std::string action,
-                                 Parameters filter, std::size_t number);
+  async::Task<void> ReadPageInto(Result<Page>* page, std::string action, Parameters filter,
+                                 std::size_t number);
   // The entries of all pages; none if there are more than `most_pages`.
   async::Task<Result<std::optional<std::vector<Json>>>> Entries(std::string action,
                                                                 Parameters filter,
