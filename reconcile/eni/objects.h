@@ -143,7 +143,7 @@ struct Nic {
   std::map<std::string, NicCondition> conditions;  // InsufficientIP, OperationErr
   friend bool operator==(const Nic&, const Nic&) = default;
 
-  // An address or prefix of it is a pod's. See also Pool.
+  // An address of it is bound to a pod. Pods in prefixes are not in status: see PodAddresses.
   bool HasPod() const;
 };
 
