@@ -158,7 +158,7 @@ struct Nic {
   std::map<std::string, NicCondition> conditions;  // InsufficientIP, OperationErr
   friend bool operator==(const Nic&, const Nic&) = default;
 
-  // An address of it is bound to a pod. Status does not tell which pods use a prefix.
+  // An address of it is bound to a pod. Pods in prefixes are not in status: see PodAddresses.
   bool HasPod() const;
 };
 

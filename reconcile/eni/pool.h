@@ -58,7 +58,8 @@ struct CloudView {
 // An ENI of the instance that status lacks is added when it is InUse. It is unschedulable by its
 // tags, as HighPerformance without enableERDMA, or, on ECS, when Terway and Berth did not make it
 // and no tagFilter says that it is theirs. One that has the Node's tag, is not InUse and in no
-// attempt or task, becomes Deleting. Primary and Member ENIs are not shown.
+// attempt or task, becomes Deleting. Primary and Member ENIs are not shown. An unschedulable Nic
+// has the cloud's status, which may be Attaching or Deleting: no task is for it.
 void TakeView(const Node& node, NodeStatus& status, const CloudView& view,
               const std::set<std::string>& busy, const PodsView& pods, async::WallTime now);
 
@@ -87,7 +88,7 @@ Bound BindPods(const Node& node, NodeStatus& status, const PodsView& pods, async
 // that is more), and as `reclaim` says, but not below minPoolSize. Whole unused Standard Secondary
 // ENIs go first. Never a primary address, one with a pod, or anything of an unschedulable ENI.
 // Begins and ends the warm-up, during which nothing is released. Makes Frozen prefixes Valid again
-// when their time is over. O(A log A).
+// when their time is over. O((A + P) log P).
 void Shrink(const Node& node, NodeStatus& status, const PodsView& pods, async::WallTime now,
             double random);
 

@@ -15,14 +15,13 @@ using namespace std::chrono_literals;
 constexpr std::string_view kOperationErr = "OperationErr";
 constexpr std::size_t kMostMessage = 256;
 
-void TakeAttached(const Node& node, NodeStatus& status, const Task& task,
+void TakeAttached(const Node& node, NodeStatus& status, const cloud::Eni& eni,
                   const PodAddresses& pods) {
-  const cloud::Eni& eni = *task.result;
   if (const auto tag = eni.tags.find(std::string(kAttemptTag)); tag != eni.tags.end())
     status.attempts.erase(tag->second);
-  const auto known = status.nics.find(task.eni);
+  const auto known = status.nics.find(eni.id);
   const bool is_new = known == status.nics.end();
-  Nic& nic = is_new ? status.nics[task.eni] : known->second;
+  Nic& nic = is_new ? status.nics[eni.id] : known->second;
   if (is_new) nic.status = kAttaching;
   MergeEni(nic, eni, pods);
   nic.unschedulable = IsUnschedulable(node, eni, is_new ? nullptr : &nic);
@@ -42,6 +41,9 @@ void TakeFailedAttach(NodeStatus& status, const Task& task, const PodAddresses& 
     nic.status = kDeleting;
     return;
   }
+  // The task has asked for this ENI alone, and the cloud has none.
+  if (task.state == State::kFailed && task.cloud_status.empty())
+    return LoseNic(status, task.eni, pods);
   NicCondition& condition = nic.conditions[std::string(kOperationErr)];
   const std::string message = task.error.substr(0, kMostMessage);
   // A time that changes alone would be a change that leads to the next.
@@ -86,7 +88,7 @@ void TakeTask(const Node& node, NodeStatus& status, const Task& task, const Pods
   const bool completed = task.state == State::kCompleted;
   switch (task.operation) {
     case Operation::kAttach:
-      if (completed && task.result) return TakeAttached(node, status, task, addresses);
+      if (completed && task.result) return TakeAttached(node, status, *task.result, addresses);
       return TakeFailedAttach(status, task, addresses, now);
     case Operation::kDetach:
       return;  // the deletion follows

@@ -47,17 +47,14 @@ std::optional<job::Assign> AssignIn(const PoolState& pool, bool erdma, int count
   return std::nullopt;
 }
 
-void SetCounts(const PoolState& pool, int count, NewEni& eni) {
-  const NodeSpec& spec = pool.node.spec;
-  const bool eflo = pool.node.backend == Backend::kEflo;
-  const int most = eflo ? 1 : kMostAddressesOfCreate;
-  cloud::EniRequest& request = *eni.request;
-  if (spec.ipv4) {
-    request.ipv4_addresses =
-        std::max(std::min({count, most, spec.ipv4_per_adapter, eni.free_addresses}), 1);
-  }
+// `free` are the addresses that the vSwitch has.
+void SetCounts(const Node& node, int count, int free, cloud::EniRequest& request) {
+  const NodeSpec& spec = node.spec;
+  const int most = node.backend == Backend::kEflo ? 1 : kMostAddressesOfCreate;
+  if (spec.ipv4)
+    request.ipv4_addresses = std::max(std::min({count, most, spec.ipv4_per_adapter, free}), 1);
   if (spec.ipv6)
-    request.ipv6_addresses = std::min({count, MostOfOneCall(pool.node), spec.ipv6_per_adapter});
+    request.ipv6_addresses = std::min({count, MostOfOneCall(node), spec.ipv6_per_adapter});
 }
 
 LaneGrowth CreateIn(const PoolState& pool, Flavors flavors, int count) {
@@ -70,7 +67,7 @@ LaneGrowth CreateIn(const PoolState& pool, Flavors flavors, int count) {
   }
   NewEni eni = MakeEni(pool, flavors);
   if (!eni.request) return {.job = {}, .refusal = std::move(eni.refusal)};
-  SetCounts(pool, count, eni);
+  SetCounts(pool.node, count, eni.free_addresses, *eni.request);
   return {.job = job::Create{.request = std::move(*eni.request)}, .refusal = {}};
 }
 

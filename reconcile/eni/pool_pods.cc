@@ -41,7 +41,7 @@ class Binder {
  public:
   Binder(const Node& node, NodeStatus& status, const PodsView& pods, async::WallTime now)
       : node_(node), status_(status), pods_(pods), now_(now), teardowns_(pods.runtime) {
-    for (const PodView& pod : pods.pods) wanting_.emplace(pod.pod, Wanting{&pod, false});
+    for (const PodView& pod : pods.pods) wanting_.emplace(pod.pod, Wanting{.pod = &pod});
   }
 
   Bound Run() {
@@ -57,7 +57,8 @@ class Binder {
  private:
   struct Wanting {
     const PodView* pod;
-    bool bound;
+    bool bound = false;
+    std::string heir_of = {};  // the uid of the earlier pod; empty for none
   };
 
   Wanting* Find(const std::string& pod) {
@@ -90,13 +91,17 @@ class Binder {
     if (wanting && (ip.pod_uid.empty() || Reports(*wanting->pod, ip.address))) {
       ip.pod_uid = wanting->pod->uid;
       wanting->bound = true;
-    } else if (wanting && torn_down && (!wanting->bound || heirs_.contains(ip.pod))) {
-      ip.pod_uid = wanting->pod->uid;
+    } else if (wanting && torn_down && Inherits(*wanting, ip.pod_uid)) {
+      wanting->heir_of = std::exchange(ip.pod_uid, wanting->pod->uid);
       wanting->bound = true;
-      heirs_.insert(ip.pod);
     } else if (torn_down) {
       Free(ip);
     }
+  }
+
+  // Whether the pod takes over the addresses of one earlier pod of its name.
+  static bool Inherits(const Wanting& wanting, const std::string& uid) {
+    return wanting.pod->addresses.empty() && (!wanting.bound || wanting.heir_of == uid);
   }
 
   static bool Reports(const PodView& pod, const std::string& address) {
@@ -225,7 +230,6 @@ class Binder {
   const async::WallTime now_;
   const Teardowns teardowns_;
   std::unordered_map<std::string, Wanting> wanting_;  // by name
-  std::unordered_set<std::string> heirs_;             // pods that took over addresses of their name
   Bound bound_;
 };
 

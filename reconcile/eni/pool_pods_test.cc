@@ -115,6 +115,21 @@ TEST(PoolPods, APodThatReplacesOneOfItsNameWaitsForTheTeardownOrTakesAnotherAddr
   EXPECT_EQ(torn_down.status.nics.at("eni-1").ipv4.at(AddressOf(1, 1)).pod_uid, "uid-1b");
 }
 
+TEST(PoolPods, APodTakesOverTheAddressesOfOneEarlierPodOfItsName) {
+  Node node = SampleNode();
+  node.spec.ipv6 = true;
+  Show(node, {SampleEni(1, 2, 2)});
+  for (int i = 1; i <= 2; ++i) {
+    for (Ip* ip : {&node.status.nics.at("eni-1").ipv4.at(AddressOf(1, i)),
+                   &node.status.nics.at("eni-1").ipv6.at(Ipv6Of(1, i))}) {
+      ip->pod = "default/pod-1";
+      ip->pod_uid = Format("old-{}", i);
+    }
+  }
+  EXPECT_TRUE(Bind(node, SamplePods(1)).freed);
+  EXPECT_EQ(AddressesOfPod(node.status, "default/pod-1"), AddressOf(1, 1) + " " + Ipv6Of(1, 1));
+}
+
 TEST(PoolPods, APodWithAnAddressOfTheNodeIsBoundToIt) {
   Node node = SampleNode();
   node.spec.ipv6 = true;

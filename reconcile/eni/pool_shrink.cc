@@ -51,24 +51,6 @@ async::WallTime::duration JitteredInterval(const NodeSpec& spec, double random) 
   return std::chrono::duration_cast<async::WallTime::duration>(interval * (1 + random * jitter));
 }
 
-// The number of idle addresses that the reclaim rule lets go now. `idle` are those that
-// maxPoolSize leaves. The time of the next is set only while there is something to let go: it is a
-// write.
-int Reclaim(const NodeSpec& spec, NodeStatus& status, int idle, async::WallTime now,
-            double random) {
-  const int spare = std::max(idle - std::max(spec.min_pool, 0), 0);
-  const auto modified = status.last_modified.value_or(async::WallTime{});
-  const async::Duration after = spec.reclaim_after.value_or(async::Duration::zero());
-  if (!spec.has_reclaim || spec.reclaim_batch <= 0 || spare == 0 || now - modified < after) {
-    status.next_reclaim.reset();
-    return 0;
-  }
-  if (status.next_reclaim && *status.next_reclaim > now) return 0;
-  const bool due = status.next_reclaim.has_value();
-  status.next_reclaim = now + JitteredInterval(spec, random);
-  return due ? std::min(spec.reclaim_batch, spare) : 0;
-}
-
 // Marks up to `count` addresses; those that could not be marked stay.
 void MarkIdle(std::map<std::string, Ip>& addresses, int count) {
   for (auto& [address, ip] : addresses) {
@@ -93,6 +75,30 @@ int Releasable(const NodeSpec& spec, const Nic& nic) {
 bool IsUnused(const Nic& nic, const PodAddresses& pods) {
   return nic.type == kSecondaryType && !IsErdma(nic) && nic.ipv4_prefixes.empty() &&
          nic.ipv6_prefixes.empty() && !pods.HasAnyOf(nic);
+}
+
+// Whether any of the Nics could do with an address less, or be done without.
+bool HasReleasable(const NodeSpec& spec, const std::vector<Nic*>& nics, const PodAddresses& pods) {
+  return std::ranges::any_of(nics, [&](const Nic* nic) {
+    return Releasable(spec, *nic) > 0 ||
+           (NicStock::Of(*nic).Idle(spec) > 0 && IsUnused(*nic, pods));
+  });
+}
+
+// The number of idle addresses that the reclaim rule lets go now, of `spare` ones. The time of the
+// next is set only while there is something to let go: it is a write.
+int Reclaim(const NodeSpec& spec, NodeStatus& status, int spare, async::WallTime now,
+            double random) {
+  const auto modified = status.last_modified.value_or(async::WallTime{});
+  const async::Duration after = spec.reclaim_after.value_or(async::Duration::zero());
+  if (!spec.has_reclaim || spec.reclaim_batch <= 0 || spare <= 0 || now - modified < after) {
+    status.next_reclaim.reset();
+    return 0;
+  }
+  if (status.next_reclaim && *status.next_reclaim > now) return 0;
+  const bool due = status.next_reclaim.has_value();
+  status.next_reclaim = now + JitteredInterval(spec, random);
+  return due ? std::min(spec.reclaim_batch, spare) : 0;
 }
 
 // Releases `excess` idle addresses of the Nics, which are in the order in which they are filled.
@@ -128,13 +134,15 @@ void Shrink(const Node& node, NodeStatus& status, const PodsView& pods, async::W
 
   const NodeSpec& spec = node.spec;
   const int most = std::max({spec.max_pool, spec.min_pool, 0});
-  const int beyond = std::max(survey.standard.idle - most, 0);
-  const int reclaimed = Reclaim(spec, status, survey.standard.idle - beyond, now, random);
-
   const PodAddresses addresses(pods);
   std::vector<Nic*> standard;
   std::vector<Nic*> erdma;
   for (Nic* nic : PoolNics(status)) (IsErdma(*nic) ? erdma : standard).push_back(nic);
+  const int idle = survey.standard.idle;
+  const int beyond = std::max(idle - most, 0);
+  const int spare =
+      HasReleasable(spec, standard, addresses) ? idle - beyond - std::max(spec.min_pool, 0) : 0;
+  const int reclaimed = Reclaim(spec, status, spare, now, random);
   Release(spec, standard, addresses, beyond + reclaimed);
   Release(spec, erdma, addresses, survey.erdma.idle - most);
 }

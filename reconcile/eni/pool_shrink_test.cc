@@ -57,6 +57,17 @@ TEST(PoolShrink, ACallGivesBackTenAtMost) {
   EXPECT_EQ(JobOf<job::Unassign>(wanted)->ipv4.size(), 1);
 }
 
+TEST(PoolShrink, AMarkOfSomebodyElseTakesNoPrimaryOrBoundAddress) {
+  Node node = SampleNode();
+  Show(node, {SampleEni(1, 3)});
+  Bind(node, SamplePods(2));
+  for (auto& [address, ip] : node.status.nics.at("eni-1").ipv4) ip.status = kDeleting;
+  node.status.nics.at("eni-1").ipv4.at(AddressOf(1, 1)).pod.clear();
+  const auto unassign = JobOf<job::Unassign>(Next(node));
+  ASSERT_TRUE(unassign);
+  EXPECT_EQ(unassign->ipv4, std::vector<std::string>{AddressOf(1, 3)});
+}
+
 TEST(PoolShrink, UnusedEnisGoBeforeSingleAddresses) {
   Node node = SampleNode();
   node.spec.max_pool = 5;
@@ -164,6 +175,16 @@ TEST(PoolShrink, ANewBindingPutsTheReclaimOff) {
   eni::Shrink(node, node.status, SamplePods(1), kNow + 40s, 0);
   EXPECT_FALSE(node.status.next_reclaim);
   EXPECT_EQ(IdleOf(node), 9);
+}
+
+TEST(PoolShrink, PrimaryAddressesAreNoReasonToReclaim) {
+  Node node = ReclaimingNode();
+  node.spec.min_pool = 0;
+  cloud::Eni trunk = SampleEni(1, 1);
+  trunk.type = kTrunkType;
+  Show(node, {trunk});
+  eni::Shrink(node, node.status, {}, kNow, 0);
+  EXPECT_FALSE(node.status.next_reclaim) << "each time would be a write, for ever";
 }
 
 TEST(PoolShrink, AReclaimWithoutABatchOrWithNonsenseIsHarmless) {

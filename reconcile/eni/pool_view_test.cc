@@ -213,6 +213,19 @@ TEST(PoolView, ADeletingNicWithAPodIsInUseAgain) {
   EXPECT_EQ(node.status.nics.at("eni-1").status, kInUse);
 }
 
+TEST(PoolView, ADeletingNicWithAPodThatIsDetachedIsAttachedAgain) {
+  Node node = SampleNode();
+  Show(node, {SampleEni(1, 3)});
+  Bind(node, SamplePods(1));
+  node.status.nics.at("eni-1").status = kDeleting;  // by Terway
+  cloud::Eni eni = SampleEni(1, 3);
+  eni.status = "Detaching";
+  Show(node, {eni}, SamplePods(1));
+  EXPECT_EQ(node.status.nics.at("eni-1").status, "Detaching");
+  Show(node, {Detached(eni)}, SamplePods(1));
+  EXPECT_EQ(node.status.nics.at("eni-1").status, kAttaching);
+}
+
 TEST(PoolView, AFailedEniIsDeletedUnlessItHasAPod) {
   Node node = SampleNode();
   cloud::Eni failed = SampleEni(1, 3);
@@ -373,6 +386,17 @@ TEST(PoolTask, AnEniThatAnotherInstanceHasIsForgottenNotDeleted) {
   task.cloud_status = kInUse;
   TakeTask(node, node.status, task, {}, kNow);
   EXPECT_TRUE(node.status.nics.empty());
+}
+
+TEST(PoolTask, AnEniOfPodsThatIsGoneIsInvalidNotAttachedForEver) {
+  Node node = SampleNode();
+  Show(node, {SampleEni(1, 3)});
+  Bind(node, SamplePods(1));
+  node.status.nics.at("eni-1").status = kAttaching;
+  TakeTask(node, node.status, EndedTask("eni-1", Operation::kAttach, State::kFailed), SamplePods(1),
+           kNow);
+  EXPECT_EQ(node.status.nics.at("eni-1").status, kInvalid);
+  EXPECT_EQ(AddressesOfPod(node.status, "default/pod-1"), AddressOf(1, 1));
 }
 
 TEST(PoolTask, ADeletionThatCompletesRemovesTheNicAndADetachDoesNot) {
