@@ -198,7 +198,7 @@ void NodeReconciler::CancelTasks(const Pass& pass) {
     const bool attaches = task->operation == Operation::kAttach;
     const std::string_view wanted = attaches ? kAttaching : kDeleting;
     if (nic == pass.to.nics.end() || nic->second.status != wanted ||
-        task->backend != BackendOf(pass.node))
+        task->backend != BackendOf(pass.node) || task->account != pass.to.account)
       parts_.tasks.Cancel(std::string(task->eni));
   }
 }
