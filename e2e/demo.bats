@@ -276,7 +276,7 @@ END
   run kubectl get nodes -o wide
   [[ ${lines[0]} =~ ^NAME\ +STATUS\ +ROLES\ +AGE\ +VERSION\ +INTERNAL-IP\ +EXTERNAL-IP ]]
   [[ ${lines[3]} =~ ^worker-3\ +Ready\ .*\ 172\.16\.0\.3\  ]]
-  run kubectl get pods -o wide
+  run kubectl get pods -l app=web -o wide
   [[ ${lines[0]} =~ ^NAME\ +READY\ +STATUS\ +RESTARTS\ +AGE\ +IP\ +NODE ]]
   [[ ${lines[1]} =~ ^web\ +1/1\ +Running\ +0\ +[0-9]+s\ +10\.128\.[0-9.]+\ +worker- ]]
   run kubectl get endpointslices -l kubernetes.io/service-name=web
