@@ -115,7 +115,7 @@ class Enis {
   // of them asks again.
   virtual async::Task<Result<std::vector<Eni>>> Tagged(std::string key, std::string value) = 0;
 
-  // Those among them that are Available, and so attached to nothing.
+  // The Available ENIs among them, which are attached to nothing.
   virtual async::Task<Result<std::vector<Eni>>> AvailableTagged(std::string key, std::string value);
 
   // `trunk` is the trunk ENI that a member goes to; empty for none. A kNotFound tells by its reason

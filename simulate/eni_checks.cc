@@ -1,4 +1,4 @@
-// What must hold after each write, and in the end.
+// Checks after each write, and of the settled state.
 #include <algorithm>
 #include <set>
 #include <utility>

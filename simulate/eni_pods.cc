@@ -170,7 +170,7 @@ void EniPods::Remove(const std::string& uid) {
   TellSoon(copy, true);
 }
 
-// What the daemon of a node does now and then.
+// The daemon of a node, which acts now and then.
 void EniPods::Run(const std::string& node) {
   world_.scheduler().After(world_.random().Between(500ms, 5s), [this, node] {
     for (auto& [name, pod] : pods_) {

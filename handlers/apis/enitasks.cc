@@ -114,7 +114,7 @@ kube::Status NotNow() {
   return status;
 }
 
-// What a task that cannot be withdrawn does instead.
+// The reason why a task cannot be withdrawn, for the user.
 std::string Refusal(const std::string& eni, const Task* task, Withdrawal withdrawal) {
   switch (withdrawal) {
     case Withdrawal::kAccepted:

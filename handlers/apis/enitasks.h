@@ -15,7 +15,7 @@ namespace berth::apis {
 // and why". Only the leading replica has any.
 //
 // To delete one is to cancel the task, where that can be done: an attach that was not sent yet.
-// What the cloud has accepted goes on, and a Detach or Delete would be submitted again: both are
+// An accepted attach goes on, and a Detach or Delete would be submitted again: both are
 // refused with a 409 that says so. A task that has ended is no longer shown.
 class EniTasks {
  public:

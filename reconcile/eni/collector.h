@@ -27,7 +27,7 @@ class Collector {
     std::string cluster;  // the value of kClusterTag
     // Whether a Node's status or a task names the ENI, or an attempt of a Node its token.
     std::function<bool(const cloud::Eni& eni)> is_named;
-    // One that is named is Available: its Node may not know.
+    // An ENI that a Node names is Available: the Node may not know.
     std::function<void(const std::string& eni)> on_available;
     std::function<void()> on_deleted;  // one was deleted
   };

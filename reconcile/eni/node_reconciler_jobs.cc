@@ -122,7 +122,7 @@ void NodeReconciler::Take(Pass& pass, outcome::Find& end, const cloud::Place&) {
 
 void NodeReconciler::Take(Pass&, outcome::ReadVSwitches& end, const cloud::Place&) {
   if (!end.answer) return;
-  // One that does not exist is not asked for again for a while, either.
+  // A vSwitch that does not exist is not asked for again for a while, either.
   for (const std::string& id : end.ids) {
     vswitches_.known.erase(id);
     vswitches_read_[id] = parts_.executor.Now();

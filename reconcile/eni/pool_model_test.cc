@@ -263,7 +263,7 @@ class World {
     return !testing::Test::HasFailure();
   }
 
-  // What must never happen.
+  // Invariants: checked after every step.
 
   static Bindings BindingsOf(const NodeStatus& status) {
     Bindings bindings;

@@ -6,7 +6,7 @@
 namespace berth::eni {
 namespace {
 
-// What TakeView goes by.
+// The arguments of TakeView.
 struct Look {
   const Node& node;
   NodeStatus& status;

@@ -172,7 +172,7 @@ class Reader {
     SetKey(entry, key);
   }
   static void Read(kube::JsonView view, std::optional<PoolFigures>& figures) {
-    // One that lacks a count is written whole again.
+    // A pool that lacks a count is written whole again.
     for (const char* count : {"enis", "addresses", "idle", "attaching"}) {
       if (!view[count].exists()) return;
     }

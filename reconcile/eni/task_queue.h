@@ -86,7 +86,7 @@ class TaskQueue {
   const std::array<std::size_t, kStates>& counts() const { return counts_; }
   // When the oldest task that has not ended was submitted. O(1).
   std::optional<async::TimePoint> oldest() const;
-  // Those that changed since the last time, in no order, shown ones included.
+  // Tasks that changed since the last time, in no order, shown ones included.
   std::vector<TaskChange> TakeChanges();
 
   // ENIs of one account and backend that are to be looked at in one call.
