@@ -206,6 +206,27 @@ void AddAliyun(CLI::App& app, systems::AliyunOptions& options) {
       ->check(CLI::Range(1, 86'400));
 }
 
+void AddAzure(CLI::App& app, systems::AzureOptions& options) {
+  app.option_defaults()->group("Azure");
+  auto* config = app.add_option(
+      "--azure-cloud-config", options.cloud_config,
+      "Azure's cloud config, JSON or YAML: tenantId, subscriptionId, resourceGroup, vnetName, "
+      "aadClientId and aadClientSecret, or useWorkloadIdentityExtension");
+  app.add_flag("--service-gateway", options.service_gateway,
+               "Look after Services of type LoadBalancer and egress pods in a service gateway")
+      ->needs(config);
+  app.add_option("--azure-gateway", options.gateway,
+                 "Name of the service gateway; by default the file's, or servicegateway");
+  app.add_option("--azure-arm-endpoint", options.arm_endpoint,
+                 "Where Azure Resource Manager is, as in https://management.azure.com");
+  app.add_option("--azure-authority", options.authority,
+                 "Where tokens come from, as in https://login.microsoftonline.com");
+  app.add_option("--azure-api-version", options.api_version,
+                 "API version of Microsoft.Network; by default 2025-05-01");
+  app.add_option("--azure-ca-file", options.ca_file,
+                 "CA of these endpoints, PEM; by default the system's");
+}
+
 // Options of all commands that run.
 template <typename AnyOptions>
 void AddProcess(CLI::App& app, AnyOptions& options) {
@@ -242,6 +263,7 @@ void AddServe(CLI::App& app, Options& options) {
   AddTls(app, options);
   AddLimits(app, options);
   AddAliyun(app, options.systems.aliyun);
+  AddAzure(app, options.systems.azure);
   NameVariables(app);
 }
 

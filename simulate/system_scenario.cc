@@ -47,7 +47,8 @@ class SystemScenario::Replica : public Program {
                      .derive_key = [](const std::string& purpose) { return purpose; },
                      .vpcs = account ? account->vpcs() : nullptr,
                      .ecs = account ? account->ecs() : nullptr,
-                     .eflo = account ? account->eflo() : nullptr});
+                     .eflo = account ? account->eflo() : nullptr,
+                     .service_gateway = account ? account->service_gateway() : nullptr});
     }
     ~Berth() { system->Stop(); }
     Berth(const Berth&) = delete;

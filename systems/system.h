@@ -13,6 +13,7 @@
 
 #include "async/executor.h"
 #include "cloud/eni.h"
+#include "cloud/service_gateway.h"
 #include "cloud/vpc.h"
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
@@ -49,6 +50,8 @@ struct Host {
   cloud::Vpcs* vpcs = nullptr;
   cloud::EniAccounts* ecs = nullptr;
   cloud::EniAccounts* eflo = nullptr;
+  // Azure; null without an account.
+  cloud::ServiceGateway* service_gateway = nullptr;
 };
 
 // One of the systems of Berth: its reconcilers, its webhooks and its live resources. A system

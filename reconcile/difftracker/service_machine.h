@@ -17,7 +17,7 @@ enum class State : std::uint8_t {
 inline constexpr std::size_t kStates = 6;
 std::string_view ToString(State state);
 
-// What can happen to a service. kOk to kMappings end its running operation.
+// A thing that can happen to a service. kOk to kMappings end its running operation.
 enum class Event : std::uint8_t {
   kWanted,       // the Service exists, or the egress has a first pod
   kSpecChanged,  // the load balancer's rules or the egress's address families
@@ -25,6 +25,7 @@ enum class Event : std::uint8_t {
   kSlot,       // one of the operation slots is free: the operation runs
   kOk,         // of the operation
   kFailed,     // may pass by itself, or its outcome is not known
+  kThrottled,  // the cloud's rate limit
   kForbidden,  // a quota or a missing right: passes when a person acts
   kRejected,   // will not pass with this spec
   kMappings,   // of a deletion: locations still name the service
@@ -34,7 +35,7 @@ enum class Event : std::uint8_t {
   kLost,       // a list of the gateway's services does not have it
   kForced,     // a user gives up waiting for a deletion
 };
-inline constexpr std::size_t kEvents = 14;
+inline constexpr std::size_t kEvents = 15;
 std::string_view ToString(Event event);
 
 // Why an operation that is due does not run.
