@@ -11,9 +11,6 @@
 namespace berth::difftracker {
 namespace {
 
-constexpr std::string_view kDefaultNat = "default-natgw";
-constexpr std::size_t kMostOfLabel = 73;
-
 std::string Text(kube::JsonView view) { return std::string(view.StringOr("")); }
 
 // An address of each family as bytes in the network's order, which sorts as the addresses do.
@@ -77,41 +74,11 @@ std::vector<std::string> AddressesOf(kube::JsonView list, kube::JsonView single,
   return addresses;
 }
 
-// 8-4-4-4-12 hexadecimal digits: the name of a Service in the gateway.
-bool IsUuid(std::string_view text) {
-  constexpr std::string_view kForm = "00000000-0000-0000-0000-000000000000";
-  if (text.size() != kForm.size()) return false;
-  for (std::size_t i = 0; i < kForm.size(); ++i) {
-    const char c = text[i];
-    const bool is_digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-    if (kForm[i] == '-' ? c != '-' : !is_digit) return false;
-  }
-  return true;
-}
-
-bool IsLetterOrDigit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
-
-// ^[a-z0-9]([a-z0-9._-]{0,71}[a-z0-9_])?$
-bool IsEgressName(std::string_view name) {
-  if (name.empty() || name.size() > kMostOfLabel || !IsLetterOrDigit(name.front())) return false;
-  if (!IsLetterOrDigit(name.back()) && name.back() != '_') return false;
-  return std::ranges::all_of(
-      name, [](char c) { return IsLetterOrDigit(c) || c == '.' || c == '_' || c == '-'; });
-}
-
 }  // namespace
 
 std::optional<std::string> CanonicalIp(std::string_view text) {
   const auto ip = ParseIp(text);
   return ip ? std::optional(TextOf(*ip)) : std::nullopt;
-}
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
 }
 
 bool Service::HasLegacyFinalizer() const {
@@ -200,24 +167,17 @@ kube::Result<Node> Node::From(kube::JsonView object) {
 }
 
 std::optional<LabelProblem> EgressProblem(std::string_view label) {
-  const std::string name = LowerCase(label);
-  if (name == kDefaultNat) {
+  const auto refusal = CheckEgress(LowerCase(label));
+  if (!refusal) return std::nullopt;
+  if (*refusal == EgressRefusal::kReserved) {
     return LabelProblem{"ServiceGatewayReservedEgressLabel",
                         Format("{}={}: this egress is Azure's own", kEgressLabel, label)};
   }
-  if (IsUuid(name)) {
-    return LabelProblem{
-        "ServiceGatewayReservedEgressLabel",
-        Format("{}={}: the form of a UID is reserved for Services", kEgressLabel, label)};
-  }
-  if (!IsEgressName(name)) {
-    return LabelProblem{
-        "ServiceGatewayInvalidEgressLabel",
-        Format("{}={}: an egress has at most {} letters, digits, '.', '_' and '-', begins with a "
-               "letter or digit and ends with one or with '_'",
-               kEgressLabel, label.substr(0, kMostOfLabel), kMostOfLabel)};
-  }
-  return std::nullopt;
+  return LabelProblem{
+      "ServiceGatewayInvalidEgressLabel",
+      Format("{}={}: an egress has letters, digits, '.', '_' and '-', begins with a letter or "
+             "digit, ends with one or with '_', and does not look like a UID",
+             kEgressLabel, label)};
 }
 
 }  // namespace berth::difftracker

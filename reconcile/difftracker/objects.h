@@ -10,6 +10,7 @@
 #include "json/json.h"
 #include "kube/api.h"
 #include "kube/json_view.h"
+#include "reconcile/difftracker/names.h"
 #include "reconcile/runtime/identity.h"
 
 // The objects of DiffTracker, as far as it needs them: Services, EndpointSlices, Pods and Nodes.
@@ -39,9 +40,6 @@ inline constexpr std::string_view kProvisioned = "berth.dev/Provisioned";
 
 // The address in its one form, that of RFC 5952 for IPv6; none for a text that is no address.
 std::optional<std::string> CanonicalIp(std::string_view text);
-inline bool IsIpv6(std::string_view canonical) { return canonical.contains(':'); }
-
-std::string LowerCase(std::string_view text);
 
 struct ServicePort {
   std::string protocol;  // "TCP"
@@ -103,6 +101,8 @@ struct EgressPod {
   std::vector<std::string> addresses;  // canonical; at most one of a family
   std::vector<std::string> hosts;      // likewise
   std::string bad_ip;                  // an address that is none
+
+  std::string Egress() const { return LowerCase(label); }  // its name in the gateway
 
   friend bool operator==(const EgressPod&, const EgressPod&);
 };

@@ -52,7 +52,7 @@ class Provisioner {
     cloud::ServiceGateway& gateway;
     Registrar& registrar;
     std::string cluster;      // the value of kClusterTag
-    cloud::Wanted is_wanted;  // whether this replica still leads
+    cloud::Wanted is_wanted;  // whether the next write is still worth it
   };
   explicit Provisioner(Parts parts) : parts_(std::move(parts)) {}
 

@@ -30,7 +30,8 @@ async::Task<Result<void>> Registrar::Update(cloud::ServiceUpdate update) {
   });
 }
 
-void Registrar::Take(const std::vector<cloud::GatewayService>& services) {
+void Registrar::Take(std::uint64_t stamp, const std::vector<cloud::GatewayService>& services) {
+  if (stamp != sent_) return;
   services_.clear();
   for (const cloud::GatewayService& service : services) services_.emplace(service.name, service);
   known_ = true;
@@ -68,7 +69,7 @@ async::Task<void> Registrar::Serve(Waiters waiters) {
       Answer(waiters, std::unexpected(read.error()));
       co_return;
     }
-    Take(*read);
+    Take(sent_, *read);
   }
   const auto done = std::ranges::stable_partition(
       waiters, [this](const auto& waiter) { return !IsDone(waiter->update); });
@@ -82,7 +83,9 @@ async::Task<void> Registrar::Send(Waiters waiters) {
   std::vector<cloud::ServiceUpdate> updates;
   updates.reserve(waiters.size());
   for (const auto& waiter : waiters) updates.push_back(waiter->update);
+  ++sent_;
   const Result<void> result = co_await gateway_.UpdateServices(updates);
+  ++sent_;
   if (!result && result.error().error_class == ErrorClass::kTerminal && waiters.size() > 1 &&
       !cloud::IsForbidden(result.error())) {
     const auto middle = waiters.begin() + std::ssize(waiters) / 2;

@@ -30,8 +30,9 @@ class Registrar {
 
   async::Task<Result<void>> Update(cloud::ServiceUpdate update);
 
-  // The list as it was just read.
-  void Take(const std::vector<cloud::GatewayService>& services);
+  // The list as it was just read; not taken if a request was sent since `stamp`.
+  std::uint64_t stamp() const { return sent_; }
+  void Take(std::uint64_t stamp, const std::vector<cloud::GatewayService>& services);
   const Services& services() const { return services_; }
 
  private:
@@ -53,6 +54,7 @@ class Registrar {
   cloud::ServiceGateway& gateway_;
   Services services_;
   bool known_ = false;  // the list is as the cloud has it
+  std::uint64_t sent_ = 0;
   std::list<std::shared_ptr<Waiter>> waiting_;
   async::Signal signal_;
   async::Running running_;
