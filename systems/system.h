@@ -28,9 +28,11 @@ namespace berth::systems {
 // The rights of a system to objects of a kind.
 enum class Rights : std::uint8_t {
   kRead,
-  kReadStatus,  // reads them and patches their status
-  kUpdate,      // reads and updates them
-  kCreate,      // creates and deletes them, too
+  kReadStatus,   // reads them and patches their status
+  kPatch,        // reads and patches them, not their status
+  kPatchStatus,  // reads and patches them and their status
+  kUpdate,       // reads and updates them
+  kCreate,       // creates and deletes them, too
 };
 struct Kind {
   kube::Resource resource;
