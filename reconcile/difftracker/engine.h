@@ -3,29 +3,26 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "async/executor.h"
 #include "cloud/service_gateway.h"
 #include "http/error.h"
+#include "reconcile/difftracker/address_table.h"
+#include "reconcile/difftracker/location_line.h"
 #include "reconcile/difftracker/service_machine.h"
 #include "reconcile/difftracker/views.h"
 
 namespace berth::difftracker {
-
-// An address of a pod behind a node. Canonical, both of one family.
-struct Placement {
-  std::string node_ip;
-  std::string address;
-
-  friend auto operator<=>(const Placement&, const Placement&) = default;
-};
 
 // A service as a list of the cloud's resources has it: registered in the gateway, or only parts of
 // it (a public IP, a load balancer, a NAT gateway of ours).
@@ -48,7 +45,8 @@ struct OperationId {
 };
 
 // An operation that is to run now: repeated from its first step after any failure, so every step
-// reads before it writes and takes a resource that is gone for deleted.
+// reads before it writes and takes a resource that is gone for deleted. An update has the steps of
+// a creation: parts may be missing.
 struct Operation {
   OperationId id;
   OperationKind kind = OperationKind::kCreate;
@@ -57,13 +55,6 @@ struct Operation {
   bool ipv6 = false;
   bool orphan = false;  // a deletion of resources that no object asked for in this process
   int attempt = 1;
-};
-
-// One request about locations: all are read, or some are written.
-struct LocationWork {
-  std::uint64_t generation = 0;
-  bool read = false;
-  std::vector<cloud::LocationUpdate> updates;  // of a write
 };
 
 // Something that users are told of by an Event.
@@ -109,11 +100,8 @@ enum class Forced : std::uint8_t {
 // adds or removes, with the services of each.
 class Engine {
  public:
-  static constexpr async::Duration kParked = std::chrono::minutes(5);
   static constexpr async::Duration kStuck = std::chrono::minutes(5);
-  static constexpr async::Duration kFirstPause = std::chrono::seconds(1);
-  static constexpr async::Duration kLongestPause = std::chrono::seconds(30);
-  static constexpr double kJitter = 0.2;
+  static constexpr std::size_t kMostForgotten = 1'000;  // that Observe remembers; the latest
 
   struct Options {
     std::function<double()> random;  // in [0, 1)
@@ -125,7 +113,6 @@ class Engine {
   };
 
   explicit Engine(Options options);
-  ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
@@ -152,6 +139,8 @@ class Engine {
   // cloud shows of it. Without an egress (the label is gone) all outbound services count.
   void DrainPod(std::string_view pod, std::string_view egress,
                 const std::vector<Placement>& placements, async::TimePoint now);
+  // The address families of an egress's public IPs: IPv4, IPv6. O(1).
+  std::pair<bool, bool> FamiliesOf(std::string_view egress) const;
   // The pod is live, or the cloud may still show one of its addresses, or it was one of the last
   // of its egress, which is not deleted yet: its finalizer stays. O(1).
   bool HoldsPod(std::string_view pod) const;
@@ -164,14 +153,13 @@ class Engine {
   // the last process ended. Desired objects are set before. Nothing is taken before this. O(n + s).
   void Start(const std::vector<CloudService>& services,
              const std::vector<cloud::Location>& locations, async::TimePoint now);
-  bool started() const;
+  bool started() const { return started_; }
   // A later list of the same. `stamp` is from before it was read: services that had an operation
   // since are not judged. Orphans are deleted, lost registrations made again. O(s).
-  std::uint64_t ObservationStamp() const;
+  std::uint64_t ObservationStamp() const { return last_stamp_; }
   void Observe(std::uint64_t stamp, const std::vector<CloudService>& services,
                async::TimePoint now);
-  // Names of the services with resources that are not in sync, found by Observe's caller: each is
-  // updated as if its spec had changed. O(log s).
+  // The resources of a service are not as its spec says: it is updated. O(log s).
   void Repair(std::string_view service, async::TimePoint now);
 
   // --- Work.
@@ -191,7 +179,7 @@ class Engine {
   void Read(std::uint64_t generation, const Result<std::vector<cloud::Location>>& locations,
             async::TimePoint now);
   // Reads all locations soon. O(1).
-  void RequestRead();
+  void RequestRead() { line_.RequestRead(); }
 
   // When TakeOperations or TakeLocationWork may have something next; `now` if they have. O(1).
   std::optional<async::TimePoint> next_wake(async::TimePoint now) const;
@@ -227,11 +215,116 @@ class Engine {
     std::uint64_t bisects = 0;      // requests that were split, since the start
     std::uint64_t drift_found = 0;  // addresses that a read showed other than expected
   };
-  Totals totals() const;  // O(1)
+  Totals totals() const;  // O(s)
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Service {
+    std::string owner;
+    std::string error;
+    Direction direction = Direction::kInbound;
+    Machine machine;
+    bool tracked = false;
+    bool is_default = false;
+    bool orphan = false;
+    bool throttled = false;
+    bool quota = false;
+    bool published = false;
+    bool touched = false;
+    bool ipv4 = false;  // of an egress: its spec
+    bool ipv6 = false;
+    std::uint64_t fingerprint = 0;  // of an inbound one: its spec
+    std::uint64_t generation = 0;   // of the operation that runs or ran last
+    std::uint64_t stamp = 0;        // of the last operation's start or end
+    std::uint64_t place = 0;        // in ready_, 0: not there
+    std::uint64_t barrier = 0;      // a read after this one shows whether it is drained
+    std::size_t pods = 0;
+    std::size_t slices = 0;
+    std::size_t retries = 0;
+    std::vector<std::string> last_pods;  // held until its deletion
+    std::optional<async::TimePoint> timer;
+    async::TimePoint since;
+    async::TimePoint state_since;
+    async::TimePoint stuck_at;
+    async::TimePoint drain_after;
+    std::optional<Notice> notice;
+  };
+  struct Slice {
+    ServiceIndex service = 0;
+    std::vector<AddressIndex> addresses;
+  };
+  struct Pod {
+    ServiceIndex service = 0;
+    std::vector<AddressIndex> addresses;  // at most one a family
+  };
+  // A pod that is not live, or has moved, and that the cloud may still show.
+  struct Drain {
+    std::vector<std::pair<AddressIndex, ServiceIndex>> residue;
+    std::optional<ServiceIndex> last_of;
+  };
+  struct EarlyDrain {  // before Start
+    std::string egress;
+    std::vector<Placement> placements;
+  };
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>()(text);
+    }
+  };
+  template <typename Value>
+  using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
+
+  Service& At(ServiceIndex index);
+  ServiceIndex Intern(std::string_view name);
+  void Track(ServiceIndex index, Direction direction, async::TimePoint now);
+  void Apply(ServiceIndex index, Event event, async::TimePoint now);
+  void ApplyEffects(ServiceIndex index, const Transition& to, async::TimePoint now);
+  void Forget(ServiceIndex index);
+  void SetTimer(ServiceIndex index, std::optional<async::TimePoint> at);
+  void SetReady(ServiceIndex index, bool ready);
+  void AwaitDrain(ServiceIndex index, async::TimePoint now);
+  void CheckDrained(ServiceIndex index, async::TimePoint now);
+  void RunTimers(async::TimePoint now);
+  void Adopt(const CloudService& found, async::TimePoint now);
+  // Follows what the table says of services and pods, after every change of it.
+  void Settle(async::TimePoint now);
+  void UpdateFamilies(ServiceIndex index, async::TimePoint now);
+  void Tidy(ServiceIndex index);
+  void Touch(ServiceIndex index);
+  void Tell(ServiceIndex index, Notice::Kind kind, std::string message);
+  std::size_t ShownOf(ServiceIndex index) const;
+  ServiceView ViewOf(ServiceIndex index) const;
+  std::string BlockedBy(ServiceIndex index) const;
+
+  void RemovePlacements(std::string_view pod, const Pod& old, async::TimePoint now);
+  void AddResidue(std::string_view pod, AddressIndex address, ServiceIndex service);
+  void Cleared(AddressIndex address, ServiceIndex service);
+  void AwaitDeletion(std::string_view pod, ServiceIndex service);
+  void ReleaseLastPods(ServiceIndex index);
+  void EndDrain(std::string_view pod);
+
+  const Options options_;
+  AddressTable table_;
+  LocationLine line_;
+  bool started_ = false;
+  std::vector<Service> services_;  // by index
+  ByText<Slice> slices_;
+  ByText<Pod> pods_;
+  ByText<Drain> drains_;
+  ByText<EarlyDrain> early_drains_;
+  std::unordered_multimap<std::uint64_t, std::string> residue_;  // pods, by address and service
+  std::vector<std::string> drained_;
+  std::map<std::uint64_t, ServiceIndex> ready_;  // ask for a slot, by their place
+  std::set<std::pair<async::TimePoint, ServiceIndex>> timers_;
+  std::set<ServiceIndex> pending_deletions_;
+  std::deque<std::pair<std::uint64_t, std::string>> forgotten_;  // with their stamps
+  std::vector<ServiceIndex> touched_;
+  std::vector<std::string> gone_;  // published ones
+  std::vector<ServiceIndex> noticed_;
+  std::size_t running_ = 0;
+  std::uint64_t last_generation_ = 0;
+  std::uint64_t last_stamp_ = 0;
+  std::uint64_t last_place_ = 0;
 };
 
 }  // namespace berth::difftracker
