@@ -1,4 +1,4 @@
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
 
 #include <gtest/gtest.h>
 
