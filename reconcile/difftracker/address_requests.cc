@@ -215,7 +215,7 @@ void AddressTable::Confirm(async::TimePoint now) {
   for (const SentLocation& sent : sent_) {
     Location& location = locations_[sent.location];
     location.last_sync = now;
-    location.error.clear();
+    if (location.parked == 0) location.error.clear();
     location.replace = false;
     TouchLocation(sent.location);
     SetInCloud(sent.location, !sent.full || !sent.addresses.empty());
@@ -283,6 +283,7 @@ void AddressTable::Park(const Part& part, async::TimePoint until, std::string_vi
     if (entry.stamp != stamp || entry.parked || entry.change == kNone) continue;
     entry.parked = true;
     ++parked_count_;
+    ++locations_[entry.location].parked;
     parked_.emplace(until, std::pair(address, stamp));
     locations_[entry.location].error = error;
     TouchLocation(entry.location);
@@ -295,6 +296,7 @@ void AddressTable::UnparkOne(AddressIndex address) {
   if (!entry.parked) return;
   entry.parked = false;
   --parked_count_;
+  --locations_[entry.location].parked;
 }
 
 void AddressTable::Unpark(async::TimePoint now) {

@@ -153,6 +153,7 @@ class AddressTable {
     std::size_t contents = 0;  // addresses that a full update would name
     std::size_t changing = 0;
     std::size_t removing = 0;
+    std::size_t parked = 0;
     std::optional<async::TimePoint> last_sync;
     std::string error;
     std::uint32_t epoch = 0;

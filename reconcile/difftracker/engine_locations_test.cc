@@ -167,11 +167,9 @@ TEST_F(EngineLocationsTest, AfterAnUnknownOutcomeTheLocationIsWrittenInFull) {
 TEST_F(EngineLocationsTest, ADeletionWaitsForAReadThatBeganAfterTheLastWrite) {
   Serve("a", {kPodA});
   SetSlice("slice-of-a", "a", {kPodA, kPodB});
+  const LocationWork sync = Take();
+  ASSERT_FALSE(sync.read);
   engine_.RequestRead();
-  now_ += 2s;
-  const LocationWork read = *engine_.TakeLocationWork(now_);
-  const LocationWork sync = read.read ? LocationWork() : read;
-  ASSERT_FALSE(sync.updates.empty());
   engine_.RemoveService("a", now_);
   EXPECT_EQ(StateOf("a"), State::kDeletionPending);
   engine_.Synced(sync.generation, gateway_.Update(sync.updates), now_);
@@ -222,7 +220,7 @@ TEST_F(EngineLocationsTest, MappingsThatNoReadShowsAreAskedForWithPauses) {
       engine_.Read(work->generation, gateway_.Read(), now_);
     }
     const auto wake = engine_.next_wake(now_);
-    ASSERT_TRUE(wake && *wake > now_);
+    ASSERT_TRUE(wake.has_value() && deletions < 1'000);
     now_ = *wake;
   }
   EXPECT_GT(deletions, 5);
