@@ -32,16 +32,6 @@ const Service* Caches::ServiceOf(const std::string& uid) const {
   return found;
 }
 
-OutboundSpec Caches::EgressOf(const std::string& egress) const {
-  OutboundSpec spec{.key = egress};
-  pods.ForEachIn(pods_by_egress, egress, [&](const std::string&, const Pod& pod) {
-    for (const Placement& placement : PlacementsOf(*pod.egress)) {
-      (IsIpv6(placement.address) ? spec.ipv6 : spec.ipv4) = true;
-    }
-  });
-  return spec;
-}
-
 InboundSpec SpecOf(const Service& service) {
   InboundSpec spec{.key = service.GatewayKey(), .ipv6 = service.ipv6(), .rules = {}};
   for (const ServicePort& port : service.ports) {

@@ -27,8 +27,6 @@ struct Caches {
 
   // The Service of a key in the gateway, with its own key; null for none.
   const Service* ServiceOf(const std::string& uid) const;
-  // The families of an egress's live pods.
-  OutboundSpec EgressOf(const std::string& egress) const;
 };
 
 // The load balancer that a Service without refusals asks for.

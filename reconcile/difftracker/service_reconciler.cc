@@ -121,6 +121,8 @@ async::Task<kube::Result<Requeue>> ServiceReconciler::Reconcile(std::string key)
       co_return std::unexpected(added.error());
     if (parts_.metrics) parts_.metrics->FinalizerRecovered();
     co_return Requeue{};  // the watch brings it back
+  } else if (is_wanting && !service.id.finalizer && view && view->error.empty()) {
+    co_return Requeue{};  // its creation begins with the finalizer
   }
   if (const auto written = co_await WriteStatus(service); !written)
     co_return std::unexpected(written.error());
@@ -139,7 +141,16 @@ async::Task<kube::Result<void>> ServiceReconciler::EnsureFinalizer(std::string k
     co_return Terminal("the Service is gone");
   if (found->id.finalizer) co_return kube::Result<void>();
   const Service service = *found;
-  co_return co_await AddFinalizer(service);
+  auto added = co_await AddFinalizer(service);
+  if (added || added.error().error_class != ErrorClass::kConflict) co_return added;
+  // Somebody else has written to it, which the watch has not brought yet.
+  const auto read = co_await parts_.api.Get(kServices, service.id.ns, service.id.name);
+  if (!read) co_return std::unexpected(read.error());
+  auto now = kube::Decode<Service>(*read);
+  if (!now) co_return std::unexpected(now.error());
+  if (now->id.uid != uid || now->id.deleting != 0) co_return Terminal("the Service is gone");
+  if (now->id.finalizer) co_return kube::Result<void>();
+  co_return co_await AddFinalizer(std::move(*now));
 }
 
 async::Task<kube::Result<void>> ServiceReconciler::AddFinalizer(Service service) {

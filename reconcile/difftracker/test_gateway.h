@@ -69,6 +69,7 @@ class TestGateway : public cloud::ServiceGateway {
   async::Task<Result<void>> UpdateLocations(std::vector<cloud::LocationUpdate> updates) override {
     std::string all;
     for (const auto& update : updates) {
+      all += update.location.node_ip + " ";
       for (const auto& address : update.location.addresses) all += address.address + " ";
     }
     auto called = co_await Call("UpdateLocations", all);
@@ -109,7 +110,7 @@ class TestGateway : public cloud::ServiceGateway {
     return PutInto("PutNatGateway", &nats, std::move(wanted), std::move(w));
   }
   async::Task<Result<void>> Delete(cloud::PublicIp read, cloud::Wanted w) override {
-    const bool used = balancers.contains(KeyOf(read.name)) || nats.contains(KeyOf(read.name));
+    const bool used = IsUsed(read.name);
     return DeleteFrom("DeletePublicIp", &ips, read.name,
                       used ? "PublicIPAddressCannotBeDeleted" : "", std::move(w));
   }
@@ -144,11 +145,13 @@ class TestGateway : public cloud::ServiceGateway {
                                  .message = Format("{}: {}", code, what),
                                  .code = 400});
   }
-  static std::string KeyOf(std::string name) {
-    for (const char* end : {"-pip-v6", "-pip"}) {
-      if (name.ends_with(end)) return name.substr(0, name.size() - std::string(end).size());
-    }
-    return name;
+  bool IsUsed(const std::string& ip) const {
+    return std::ranges::any_of(balancers,
+                               [&](const auto& each) { return each.second.public_ip == ip; }) ||
+           std::ranges::any_of(nats, [&](const auto& each) {
+             return std::ranges::contains(each.second.public_ips, ip) ||
+                    std::ranges::contains(each.second.public_ips_v6, ip);
+           });
   }
 
   async::Task<Fate> Call(std::string action, std::string what) {

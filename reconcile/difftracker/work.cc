@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kAtOnce = 20;  // a reconcile waits for the API server alone
 constexpr auto kLongestBackOff = std::chrono::seconds(30);
 
-Expected ExpectedBy(const Caches& caches) {
+Expected ExpectedBy(const Caches& caches, const Engine& engine) {
   return {.inbound = [caches](const std::string& key) -> std::optional<InboundSpec> {
             const Service* service = caches.ServiceOf(key);
             if (!service || !service->IsOurs() || service->id.deleting != 0 ||
@@ -22,10 +22,10 @@ Expected ExpectedBy(const Caches& caches) {
             }
             return SpecOf(*service);
           },
-          .outbound = [caches](const std::string& key) -> std::optional<OutboundSpec> {
-            OutboundSpec spec = caches.EgressOf(key);
-            if (!spec.ipv4 && !spec.ipv6) return std::nullopt;
-            return spec;
+          .outbound = [&engine](const std::string& key) -> std::optional<OutboundSpec> {
+            const auto [ipv4, ipv6] = engine.FamiliesOf(key);
+            if (!ipv4 && !ipv6) return std::nullopt;
+            return OutboundSpec{.key = key, .ipv4 = ipv4, .ipv6 = ipv6};
           }};
 }
 
@@ -45,7 +45,7 @@ std::string_view ReasonOf(Notice::Kind kind) {
 
 Work::Work(Parts parts)
     : parts_(std::move(parts)),
-      expected_(ExpectedBy(parts_.caches)),
+      expected_(ExpectedBy(parts_.caches, engine_)),
       events_(parts_.executor, parts_.leadership.fenced(),
               {.controller = "berth.dev/difftracker",
                .instance = parts_.leadership.identity(),
