@@ -139,8 +139,7 @@ void Feed::FeedPod(const EgressPod& pod) {
   }
 }
 
-void Feed::NodeChanged(const std::string& name, const Node* before, const Node* now) {
-  if (before && now && *before == *now) return;
+void Feed::NodeChanged(const std::string& name) {
   caches_.slices.ForEachIn(
       caches_.slices_by_node, name,
       [this](const std::string& key, const Slice& slice) { SliceChanged(key, &slice); });

@@ -49,7 +49,7 @@ class Feed {
   void ServiceChanged(const std::string& key, const Service* before, const Service* now);
   void SliceChanged(const std::string& key, const Slice* now);
   void PodChanged(const EgressPod* before, const EgressPod* now);
-  void NodeChanged(const std::string& name, const Node* before, const Node* now);
+  void NodeChanged(const std::string& name);  // its addresses
 
  private:
   // The engine is to know it: it wants a load balancer. One whose spec is refused keeps what it

@@ -16,7 +16,8 @@ async::Task<kube::Result<Requeue>> PodReconciler::Reconcile(std::string key) {
   if (pod.live) TellProblems(pod);
   const bool is_member = pod.live && !pod.label.empty() && !EgressProblem(pod.label);
   if (is_member && !pod.id.finalizer && !PlacementsOf(pod).empty()) {
-    if (parts_.engine.HoldsPod(pod.id.uid) && parts_.metrics) parts_.metrics->FinalizerRecovered();
+    if (parts_.engine.started() && parts_.engine.HoldsPod(pod.id.uid) && parts_.metrics)
+      parts_.metrics->FinalizerRecovered();
     if (const auto added = co_await SetFinalizer(pod, true); !added)
       co_return std::unexpected(added.error());
     co_return Requeue{};

@@ -126,7 +126,8 @@ void Work::PodChanged(const std::string& key, const EgressPod* before, const Egr
 }
 
 void Work::NodeChanged(const std::string& name, const Node* before, const Node* now) {
-  feed_.NodeChanged(name, before, now);
+  if (before && now && *before == *now) return;  // a heartbeat
+  feed_.NodeChanged(name);
   driver_.Wake();
 }
 
