@@ -68,7 +68,7 @@ class DiffTrackerTest : public testing::Test {
         executor_, transport_,
         kube::LeaderElector::Options{
             .ns = "default", .name = "berth", .identity = Format("berth-{}", ++boots_)});
-    system_ = std::make_unique<System>(executor_, transport_, *leadership_, gateway_,
+    system_ = std::make_unique<System>(executor_, transport_, *leadership_, *used_gateway_,
                                        System::Options{.registry = &registry_});
     leadership_->Start();
     for (int i = 0; i < 120 && !system_->leading(); ++i) Advance(1s);
@@ -180,6 +180,7 @@ class DiffTrackerTest : public testing::Test {
   kube::memory::LocalTransport local_{executor_, server_};
   UnreliableApi transport_{local_, executor_};
   TestGateway gateway_{executor_};
+  cloud::ServiceGateway* used_gateway_ = &gateway_;
   prometheus::Registry registry_;
   int boots_ = 0;
   std::unique_ptr<runtime::Leadership> leadership_;
