@@ -1,11 +1,10 @@
 #include "cloud/azure/answer.h"
 
-#include <algorithm>
-#include <cctype>
 #include <optional>
 #include <utility>
 
 #include "cloud/azure/error_table.h"
+#include "cloud/names.h"
 #include "log/format.h"
 
 namespace berth::cloud::azure {
@@ -13,13 +12,9 @@ namespace {
 
 constexpr std::size_t kMaxPage = std::size_t{32} << 20;
 
-bool Is(std::string_view text, std::string_view word) {
-  return std::ranges::equal(text, word, [](unsigned char a, unsigned char b) {
-    return std::tolower(a) == std::tolower(b);
-  });
+bool HasFailed(std::string_view status) {
+  return IsSameName(status, "Failed") || IsSameName(status, "Canceled");
 }
-
-bool HasFailed(std::string_view status) { return Is(status, "Failed") || Is(status, "Canceled"); }
 
 // {"error":{"code":"…","message":"…"}}; of some answers without the outer object.
 const Json& ErrorIn(const Json& body) {
@@ -85,7 +80,7 @@ OperationState StateOf(const ArmAnswer& answer) {
   if (state.empty()) {
     return answer.status == 202 ? OperationState::kUnderWay : OperationState::kSucceeded;
   }
-  if (Is(state, "Succeeded")) return OperationState::kSucceeded;
+  if (IsSameName(state, "Succeeded")) return OperationState::kSucceeded;
   return HasFailed(state) ? OperationState::kFailed : OperationState::kUnderWay;
 }
 

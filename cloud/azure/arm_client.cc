@@ -122,7 +122,7 @@ async::Task<Result<void>> ArmClient::Follow(const ArmCall* call, ArmAnswer began
     ArmAnswer answer = co_await Send(poll);
     asked = answer.retry_after;
     const OperationState state = StateOf(answer);
-    if (state == OperationState::kSucceeded) co_return {};
+    if (state == OperationState::kSucceeded) co_return Result<void>();
     if (state == OperationState::kUnderWay) {
       failures = 0;
       continue;
@@ -138,7 +138,8 @@ async::Task<Result<void>> ArmClient::Follow(const ArmCall* call, ArmAnswer began
                          answer.status != 401 && answer.status != 403);
     if (is_end) co_return std::unexpected(std::move(error));
     const bool is_gone = error.error_class == ErrorClass::kNotFound;
-    if (is_gone && call->method == "DELETE" && poll.target == call->target) co_return {};
+    if (is_gone && call->method == "DELETE" && poll.target == call->target)
+      co_return Result<void>();
     failure = error.message;
     asked = std::max<async::Duration>(asked, error.retry_after);
     if (is_gone || ++failures >= options_.poll_failures) break;

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
+#include "cloud/names.h"
 #include "http/file.h"
 #include "log/format.h"
 
@@ -20,11 +20,11 @@ struct Endpoints {
 };
 
 constexpr std::array kClouds = {
-    Endpoints{"AZUREPUBLICCLOUD", "https://management.azure.com",
+    Endpoints{"AzurePublicCloud", "https://management.azure.com",
               "https://login.microsoftonline.com"},
-    Endpoints{"AZUREUSGOVERNMENTCLOUD", "https://management.usgovcloudapi.net",
+    Endpoints{"AzureUSGovernmentCloud", "https://management.usgovcloudapi.net",
               "https://login.microsoftonline.us"},
-    Endpoints{"AZURECHINACLOUD", "https://management.chinacloudapi.cn",
+    Endpoints{"AzureChinaCloud", "https://management.chinacloudapi.cn",
               "https://login.chinacloudapi.cn"},
 };
 
@@ -47,11 +47,7 @@ class Members {
     if (!value || !value.IsScalar() || value.IsNull()) return {};
     return Trimmed(value.as<std::string>(""));
   }
-  bool Is(const char* name) const {
-    std::string text = (*this)[name];
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-    return text == "true";
-  }
+  bool Is(const char* name) const { return IsSameName((*this)[name], "true"); }
 
  private:
   const YAML::Node node_;
@@ -67,10 +63,10 @@ std::string WithoutSlash(std::string url) {
   return url;
 }
 
-const Endpoints* CloudOf(std::string name) {
-  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::toupper(c); });
+const Endpoints* CloudOf(const std::string& name) {
   if (name.empty()) return &kClouds.front();
-  const auto found = std::ranges::find(kClouds, name, &Endpoints::cloud);
+  const auto found = std::ranges::find_if(
+      kClouds, [&](const Endpoints& cloud) { return IsSameName(cloud.cloud, name); });
   return found == kClouds.end() ? nullptr : &*found;
 }
 

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "cloud/names.h"
 
 namespace berth::cloud::azure {
 namespace {
@@ -45,15 +46,11 @@ constexpr std::array<std::string_view, 4> kRefusedIdentity = {
     "AuthorizationFailed", "LinkedAuthorizationFailed", "LinkedAccessCheckFailed",
     "RequestDisallowedByPolicy"};
 
-bool Equal(std::string_view a, std::string_view b) {
-  return std::ranges::equal(
-      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
 bool Matches(std::string_view pattern, std::string_view code) {
-  if (!pattern.starts_with('*')) return Equal(pattern, code);
+  if (!pattern.starts_with('*')) return IsSameName(pattern, code);
   pattern.remove_prefix(1);
-  return code.size() >= pattern.size() && Equal(pattern, code.substr(code.size() - pattern.size()));
+  return code.size() >= pattern.size() &&
+         IsSameName(pattern, code.substr(code.size() - pattern.size()));
 }
 
 ErrorClass ClassOfStatus(int status, bool writes) {
@@ -87,7 +84,7 @@ ErrorClass ClassOf(int status, std::string_view code, bool writes) {
 }
 
 bool RefusesIdentity(std::string_view code) {
-  return std::ranges::any_of(kRefusedIdentity, [&](auto known) { return Equal(known, code); });
+  return std::ranges::any_of(kRefusedIdentity, [&](auto known) { return IsSameName(known, code); });
 }
 
 }  // namespace berth::cloud::azure

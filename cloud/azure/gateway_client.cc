@@ -133,7 +133,7 @@ async::Task<Result<void>> GatewayClient::DeleteOne(Resource read, Wanted is_want
                                           .headers = {{"if-match", read.etag}},
                                           .wanted = std::move(is_wanted)});
   if (!ended) co_return std::unexpected(ended.error());
-  co_return {};
+  co_return Result<void>();
 }
 
 async::Task<Result<void>> GatewayClient::Post(std::string action, std::string_view call,
@@ -144,7 +144,7 @@ async::Task<Result<void>> GatewayClient::Post(std::string action, std::string_vi
                                           .resource = std::move(resource),
                                           .body = body.to_string()});
   if (!ended) co_return std::unexpected(ended.error());
-  co_return {};
+  co_return Result<void>();
 }
 
 async::Task<Result<std::vector<GatewayService>>> GatewayClient::Services() {
@@ -158,13 +158,13 @@ async::Task<Result<std::vector<Location>>> GatewayClient::Locations() {
 
 async::Task<Result<void>> GatewayClient::UpdateServices(std::vector<ServiceUpdate> updates) {
   assert(updates.size() <= kMostServices);
-  if (updates.empty()) co_return {};
+  if (updates.empty()) co_return Result<void>();
   co_return co_await Post("UpdateServices", "updateServices",
                           Some(updates.front().name, updates.size()), Body(updates, ids_));
 }
 
 async::Task<Result<void>> GatewayClient::UpdateLocations(std::vector<LocationUpdate> updates) {
-  if (updates.empty()) co_return {};
+  if (updates.empty()) co_return Result<void>();
   co_return co_await Post("UpdateAddressLocations", "updateAddressLocations",
                           Some(updates.front().location.node_ip, updates.size()), Body(updates));
 }

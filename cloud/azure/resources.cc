@@ -1,13 +1,10 @@
 #include "cloud/azure/resources.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <utility>
 
 #include "cloud/answer.h"
+#include "cloud/names.h"
 #include "cloud/query.h"
 #include "log/format.h"
 
@@ -15,6 +12,12 @@ namespace berth::cloud::azure {
 namespace {
 
 constexpr std::string_view kFrontend = "frontend";
+
+// The address as RFC 5952 writes it; as the cloud has it when it is none.
+std::string AddressIn(const Json& object, std::string_view member) {
+  std::string text = Text(object, member);
+  return CanonicalAddress(text).value_or(text);
+}
 
 const Json& Properties(const Json& json) { return Member(json, "properties"); }
 
@@ -175,26 +178,9 @@ std::string ResourceIds::Frontend(std::string_view load_balancer) const {
   return Format("{}/frontendIPConfigurations/{}", Of(kLoadBalancers, load_balancer), kFrontend);
 }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
-
 std::string NameIn(std::string_view id) {
   const auto slash = id.rfind('/');
   return Lower(slash == id.npos ? id : id.substr(slash + 1));
-}
-
-std::string CanonicalAddress(const std::string& address) {
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  for (const int family : {AF_INET, AF_INET6}) {
-    if (inet_pton(family, address.c_str(), bytes.data()) == 1) {
-      return inet_ntop(family, bytes.data(), text.data(), text.size());
-    }
-  }
-  return address;
 }
 
 std::optional<PublicIp> ReadPublicIp(const Json& json) {
@@ -202,7 +188,7 @@ std::optional<PublicIp> ReadPublicIp(const Json& json) {
   if (!ip) return ip;
   const Json& properties = Properties(json);
   ip->ipv6 = Text(properties, "publicIPAddressVersion") == "IPv6";
-  ip->address = CanonicalAddress(Text(properties, "ipAddress"));
+  ip->address = AddressIn(properties, "ipAddress");
   ip->used_by = IdIn(properties, "ipConfiguration");
   if (ip->used_by.empty()) ip->used_by = IdIn(properties, "natGateway");
   return ip;
@@ -252,11 +238,11 @@ std::optional<GatewayService> ReadService(const Json& json) {
 }
 
 std::optional<Location> ReadLocation(const Json& json) {
-  Location location{.node_ip = CanonicalAddress(Text(json, "addressLocation")), .addresses = {}};
+  Location location{.node_ip = AddressIn(json, "addressLocation"), .addresses = {}};
   if (location.node_ip.empty()) return std::nullopt;
   bool is_whole = true;
   ForEachIn(json, "addresses", [&](const Json& item) {
-    LocatedAddress address{.address = CanonicalAddress(Text(item, "address")), .services = {}};
+    LocatedAddress address{.address = AddressIn(item, "address"), .services = {}};
     is_whole = is_whole && !address.address.empty();
     ForEachIn(item, "services", [&](const Json& service) {
       if (service.is_string()) address.services.push_back(Lower(service.as_string_view()));

@@ -36,12 +36,8 @@ class ResourceIds {
   const std::string vnet_;
 };
 
-// Lower case, as Azure compares names and IDs.
-std::string Lower(std::string_view text);
 // The last part of a resource ID, in lower case.
 std::string NameIn(std::string_view id);
-// The address as RFC 5952 writes it; as it is when it is none.
-std::string CanonicalAddress(const std::string& address);
 
 // None where a member is missing that every resource has: its name or its etag.
 std::optional<PublicIp> ReadPublicIp(const Json& json);
