@@ -36,7 +36,7 @@ async::Duration CallLine::Throttled(async::TimePoint sent, async::Duration asked
   if (sent >= paused_until_) {
     const bool is_first = now - paused_until_ > kCalm;
     pause_ = is_first ? kFirstPause : std::clamp(2 * pause_, kFirstPause, kLongestPause);
-    paused_until_ = now + std::max(pause_, std::min(asked, kLongestPause));
+    paused_until_ = now + std::max(pause_, std::min(asked, kLongestAsked));
     while (bucket_.Take(paused_until_)) {
     }
   }

@@ -43,6 +43,7 @@ class CallLine {
   static constexpr int kBurst = 5;
   static constexpr async::Duration kFirstPause = std::chrono::seconds(1);
   static constexpr async::Duration kLongestPause = std::chrono::seconds(30);
+  static constexpr async::Duration kLongestAsked = std::chrono::minutes(5);  // that is heeded
   static constexpr async::Duration kCalm = std::chrono::minutes(1);
 
   // After a quiet time kBurst go at once, and never more than `calls_per_minute` within a minute,
