@@ -110,6 +110,7 @@ class AddressTable {
   std::optional<LocationView> FindLocation(std::string_view node_ip) const;
   void ForEachLocation(const std::function<void(const LocationView&)>& visit) const;
   std::vector<std::pair<std::string, std::optional<LocationView>>> TakeLocationChanges();
+  std::string Dump(async::TimePoint now) const;
   std::size_t locations() const { return present_locations_; }
   std::size_t addresses() const { return present_addresses_; }
   std::size_t pending() const { return pending_; }

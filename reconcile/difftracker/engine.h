@@ -216,6 +216,8 @@ class Engine {
     std::uint64_t drift_found = 0;  // addresses that a read showed other than expected
   };
   Totals totals() const;  // O(s)
+  // The whole state as text, times from `now` on: equal for engines that go on alike. For tests.
+  std::string Dump(async::TimePoint now) const;  // O(n + s)
 
  private:
   struct Service {

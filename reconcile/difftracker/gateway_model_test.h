@@ -25,6 +25,7 @@ struct GatewayModel {
   std::set<std::string> resources;  // services that have a public IP, a load balancer, …
   std::map<std::string, Addresses> locations;
   std::set<std::string> refused;  // addresses
+  bool others = false;            // write, too
   std::vector<std::string> violations;
 
   bool Names(const std::string& service) const {
@@ -71,7 +72,9 @@ struct GatewayModel {
 
   void Apply(const cloud::LocationUpdate& update) {
     const std::string& node = update.location.node_ip;
-    if (!update.full && !locations.contains(node)) violations.push_back("partial of a new " + node);
+    if (!update.full && !others && !locations.contains(node)) {
+      violations.push_back("partial of a new " + node);
+    }
     Addresses& addresses = locations[node];
     if (update.full) addresses.clear();
     for (const auto& [address, services] : update.location.addresses) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "async/executor.h"
@@ -49,6 +50,7 @@ class LocationLine {
   std::uint64_t reads() const { return reads_; }
   std::optional<async::TimePoint> next_wake(async::TimePoint now) const;
 
+  std::string Dump(async::TimePoint now) const;
   std::uint64_t bisects() const { return bisects_; }
   std::uint64_t drift_found() const { return drift_found_; }
 

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdio>
 #include <fstream>
+#include <set>
 #include <sstream>
 
 namespace berth::difftracker {
@@ -63,6 +65,77 @@ TEST(ServiceMachineTest, ADeletionThatIsRejectedIsTriedAgain) {
   EXPECT_TRUE(to.effects.park);
   EXPECT_TRUE(to.effects.tell_parked);
   EXPECT_TRUE(AsksForSlot(Step(to.machine, Event::kDue).machine));
+}
+
+// A machine with the cloud that its operations change.
+struct Pair {
+  Machine machine;
+  bool resources = false;   // a public IP, a load balancer, …
+  bool registered = false;  // in the gateway
+  bool mapped = false;      // a location names the service
+
+  friend auto operator<=>(const Pair&, const Pair&) = default;
+};
+
+// The pairs that an event leads to: an operation that fails has done any part of its steps.
+std::vector<Pair> Follow(const Pair& from, Event event) {
+  const Transition to = Step(from.machine, event);
+  Pair next = from;
+  next.machine = to.machine;
+  const bool deletes = from.machine.state == State::kDeletionInProgress;
+  if (event == Event::kOk) {
+    next.resources = next.registered = !deletes;
+    return {next};
+  }
+  const bool ends = event > Event::kOk && event <= Event::kMappings;
+  if (!ends) return {next};
+  Pair half = next;
+  Pair whole = next;
+  (deletes ? half.registered : half.resources) = !deletes;
+  whole.resources = whole.registered = !deletes;
+  return {next, half, whole};
+}
+
+TEST(ServiceMachineTest, NoOrderOfEventsForgetsWhatTheCloudHoldsOrUnregistersWhatIsMapped) {
+  std::set<Pair> seen = {{.machine = {.wanted = true}}};
+  std::vector<Pair> todo(seen.begin(), seen.end());
+  std::size_t transitions = 0;
+  const auto add = [&](const Pair& pair) {
+    ++transitions;
+    if (seen.insert(pair).second) todo.push_back(pair);
+  };
+  while (!todo.empty()) {
+    const Pair from = todo.back();
+    todo.pop_back();
+    if (IsServing(from.machine.state)) {
+      ASSERT_TRUE(from.registered);
+      Pair mapped = from;  // a sync
+      mapped.mapped = true;
+      add(mapped);
+    } else if (from.mapped) {
+      Pair removed = from;
+      removed.mapped = false;
+      add(removed);
+    }
+    ASSERT_TRUE(!from.mapped || from.registered);
+    for (std::size_t i = 0; i < kEvents; ++i) {
+      const auto event = static_cast<Event>(i);
+      const Transition to = TryStep(from.machine, event);
+      // Others do not unregister here, and a read that shows a mapping drains nothing.
+      const bool excluded = event == Event::kLost || event == Event::kForced ||
+                            (event == Event::kDrained && from.mapped) ||
+                            (event == Event::kMappings && !from.mapped);
+      if (!to.possible || excluded) continue;
+      for (const Pair& next : Follow(from, event)) {
+        if (!to.effects.forget) {
+          add(next);
+        } else {
+          ASSERT_FALSE(next.resources || next.registered || next.mapped);
+        }
+      }
+    }
+  }
+  std::printf("%zu states, %zu transitions, all that there are\n", seen.size(), transitions);
 }
 
 }  // namespace
