@@ -14,6 +14,7 @@
 #include "log/format.h"
 #include "reconcile/crds.h"
 #include "server/private_file.h"
+#include "server/simulated_azure.h"
 #include "server/simulated_cloud.h"
 
 namespace berth::server {
@@ -24,6 +25,8 @@ constexpr const char* kPortFlag = "--port";
 constexpr std::chrono::hours kYear{365 * 24};
 constexpr int kNodes = 3;
 constexpr const char* kKeyId = "LTAIdemo";
+constexpr std::chrono::milliseconds kAzureLatency{40};
+constexpr std::chrono::seconds kAzureOperation{2};
 
 std::string NewToken() {
   std::array<unsigned char, 32> bytes{};
@@ -172,6 +175,36 @@ std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
       std::make_unique<cloud::aliyun::FixedCredentials>(
           cloud::aliyun::Credential{.key_id = kKeyId, .secret = secret, .security_token = ""}),
       observer, serve_.systems.aliyun);
+}
+
+std::unique_ptr<AzureAccount> Demo::OpenAzure(async::Executor& executor,
+                                              cloud::CallObserver* observer) {
+  auto azure = std::make_unique<SimulatedAzure>(
+      executor,
+      cloud::simulator::azure::Cloud::Options{.seed = executor.Random(),
+                                              .least_operation = kAzureOperation / 2,
+                                              .most_operation = kAzureOperation},
+      kAzureLatency);
+  const auto& options = azure->cloud().options();
+  const cloud::azure::Config config{.tenant = "demo",
+                                    .subscription = options.subscription,
+                                    .resource_group = options.resource_group,
+                                    .location = options.location,
+                                    .vnet = "demo",
+                                    .vnet_resource_group = options.resource_group,
+                                    .gateway = options.gateway,
+                                    .client_id = "berth",
+                                    .client_secret = NewToken(),
+                                    .federated_token_file = {},
+                                    .endpoint = "https://management.azure.com",
+                                    .authority = "https://login.microsoftonline.com",
+                                    .scope = "https://management.azure.com/.default"};
+  azure->cloud().login().Add({.tenant = config.tenant,
+                              .id = config.client_id,
+                              .secret = config.client_secret,
+                              .assertions = {}});
+  return std::make_unique<AzureAccount>(executor, std::move(azure), observer, config,
+                                        [secret = config.client_secret] { return secret; });
 }
 
 Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {

@@ -13,6 +13,8 @@
 namespace berth::systems {
 namespace {
 
+constexpr std::string_view kExample = "difftracker.yaml";
+
 class DiffTracker : public System {
  public:
   DiffTracker(async::Executor& control, const AzureOptions& options)
@@ -29,6 +31,7 @@ class DiffTracker : public System {
   std::string_view cloud() const override { return "azure"; }
   bool enabled() const override { return options_.service_gateway; }
   std::string demo_commands(const std::filesystem::path& dir) const override;
+  std::vector<DemoFile> demo_files() const override { return {{kExample, Example(kExample)}}; }
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
@@ -71,7 +74,7 @@ std::string DiffTracker::demo_commands(const std::filesystem::path& dir) const {
   kubectl get locations                      # addresses behind each node
   kubectl delete pod -l kubernetes.azure.com/service-egress-gateway=egress-a --wait=false   # the NAT gateway goes with its last pod
 )",
-      (dir / "difftracker.yaml").string());
+      (dir / kExample).string());
 }
 
 async::Task<kube::Result<Findings>> DiffTracker::Preflight(const Survey* survey) {

@@ -21,6 +21,7 @@ Options OptionsOfDemo(bool with_clouds) {
   if (!with_clouds) return options;
   options.aliyun.region = "cn-hangzhou";
   options.aliyun.eni = true;
+  options.azure.service_gateway = true;
   return options;
 }
 
