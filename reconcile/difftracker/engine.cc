@@ -118,7 +118,6 @@ void Engine::Apply(ServiceIndex index, Event event, async::TimePoint now) {
   const bool pending = to.machine.state == State::kDeletionPending;
   if (pending && before.state != State::kDeletionPending) {
     pending_deletions_.insert(index);
-    service.barrier = line_.reads();
     service.stuck_at = now + kStuck;
   } else if (!pending) {
     pending_deletions_.erase(index);
@@ -158,14 +157,12 @@ void Engine::AwaitDrain(ServiceIndex index, async::TimePoint now) {
   const bool early = now < service.drain_after;
   SetTimer(index, early ? std::min(service.drain_after, service.stuck_at) : service.stuck_at);
   // The read that verifies is worth it when nothing is left to remove.
-  const bool under_way = line_.reading() && service.barrier < line_.reads();
-  if (!early && !under_way && ShownOf(index) == 0) line_.RequestRead();
+  if (!early && !line_.reading() && ShownOf(index) == 0) line_.RequestRead();
 }
 
 void Engine::CheckDrained(ServiceIndex index, async::TimePoint now) {
   const Service& service = services_[index];
-  const bool read = service.barrier < line_.reads() && now >= service.drain_after;
-  if (read && ShownOf(index) == 0) Apply(index, Event::kDrained, now);
+  if (now >= service.drain_after && ShownOf(index) == 0) Apply(index, Event::kDrained, now);
 }
 
 std::size_t Engine::ShownOf(ServiceIndex index) const {

@@ -238,7 +238,6 @@ class Engine {
     std::uint64_t generation = 0;   // of the operation that runs or ran last
     std::uint64_t stamp = 0;        // of the last operation's start or end
     std::uint64_t place = 0;        // in ready_, 0: not there
-    std::uint64_t barrier = 0;      // a read after this one shows whether it is drained
     std::size_t pods = 0;
     std::size_t slices = 0;
     std::size_t retries = 0;

@@ -61,8 +61,7 @@ std::string Engine::Dump(async::TimePoint now) const {
                    machine.held, machine.applied, machine.told, machine.failures, service.pods);
     if (service.timer) text += Format(" at {}", From(now, *service.timer));
     if (machine.state == State::kDeletionPending) {
-      text += Format(" {} {} {}", service.barrier < line_.reads(), From(now, service.stuck_at),
-                     From(now, service.drain_after));
+      text += Format(" {} {}", From(now, service.stuck_at), From(now, service.drain_after));
     }
     text += Format(" {}{} {}\n", service.ipv4, service.ipv6, service.last_pods.size());
   }

@@ -192,6 +192,7 @@ void Engine::Read(std::uint64_t generation, const Result<std::vector<cloud::Loca
   const bool replaced = line_.Read(generation, locations, now);
   Settle(now);
   if (!replaced) return;
+  // Requests do not overlap: this read began after the last write that named such a service.
   for (const ServiceIndex index : std::set(pending_deletions_)) CheckDrained(index, now);
 }
 

@@ -13,7 +13,6 @@ LocationLine::LocationLine(Options options, AddressTable& table)
 void LocationLine::Start(async::TimePoint now) {
   not_before_ = sync_at_ = read_at_ = now;
   drift_at_ = now + options_.drift_interval;
-  reads_ = 1;  // the one that the engine was started with
   read_requested_ = false;
 }
 
@@ -45,7 +44,6 @@ LocationWork LocationLine::BeginRead(async::TimePoint now) {
   read_requested_ = false;
   last_was_sync_ = false;
   drift_at_ = now + options_.drift_interval;
-  ++reads_;
   return {.generation = ++generation_, .read = true, .updates = {}};
 }
 

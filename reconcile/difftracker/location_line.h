@@ -46,8 +46,6 @@ class LocationLine {
             async::TimePoint now);
   void RequestRead() { read_requested_ = true; }
   bool reading() const { return under_way_ == UnderWay::kRead; }
-  // Reads that have begun. A later one has a higher number.
-  std::uint64_t reads() const { return reads_; }
   std::optional<async::TimePoint> next_wake(async::TimePoint now) const;
 
   std::string Dump(async::TimePoint now) const;
@@ -68,7 +66,6 @@ class LocationLine {
   AddressTable& table_;
   UnderWay under_way_ = UnderWay::kNothing;
   std::uint64_t generation_ = 0;
-  std::uint64_t reads_ = 0;
   std::vector<AddressTable::Part> parts_;  // of a refused request, the next one last
   int refused_ = 0;                        // addresses in a row
   int failures_ = 0;                       // in a row
