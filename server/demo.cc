@@ -15,7 +15,6 @@
 #include "reconcile/crds.h"
 #include "server/private_file.h"
 #include "server/simulated_cloud.h"
-#include "systems/eni.h"
 
 namespace berth::server {
 namespace {
@@ -24,7 +23,6 @@ constexpr const char* kLoopback = "127.0.0.1";
 constexpr const char* kPortFlag = "--port";
 constexpr std::chrono::hours kYear{365 * 24};
 constexpr int kNodes = 3;
-constexpr const char* kRegion = "cn-hangzhou";
 constexpr const char* kKeyId = "LTAIdemo";
 
 std::string NewToken() {
@@ -42,10 +40,7 @@ Options ServeOptionsOf(const DemoOptions& demo) {
   options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
   options.shutdown_delay = std::chrono::seconds(0);
   options.grace_period = std::chrono::seconds(5);
-  if (!demo.no_cloud) {
-    options.systems.aliyun.region = kRegion;
-    options.systems.aliyun.eni = true;
-  }
+  options.systems = systems::OptionsOfDemo(!demo.no_cloud);
   options.log_format = demo.log_format;
   options.log_level = demo.log_level;
   return options;
@@ -63,14 +58,6 @@ clusters: [{{name: berth-demo, cluster: {{server: "{}", certificate-authority-da
 users: [{{name: berth-demo, user: {{token: "{}"}}}}]
 )",
       url, drogon::utils::base64Encode(ca_pem), token);
-}
-
-// The instances of the demo's nodes, as docs/examples/eni.yaml names them.
-void FillCloud(cloud::simulator::Cloud& cloud) {
-  cloud.vpc().CreateVSwitch(
-      {.id = "vsw-demo", .zone_id = Format("{}-h", kRegion), .cidr = "10.64.0.0/16"});
-  for (int i = 1; i <= kNodes; ++i)
-    cloud.ecs().CreateInstance({.id = Format("i-demo-{}", i), .vswitch_id = "vsw-demo"});
 }
 
 }  // namespace
@@ -108,9 +95,17 @@ kube::Result<void> Demo::WriteFiles() {
   const std::string curl = Format("cacert = \"{}\"\nheader = \"Authorization: Bearer {}\"\n",
                                   (dir / "certs" / "ca.crt").string(), token_);
   if (auto written = WritePrivateFile(dir / "curl", curl); !written) return written;
-  if (auto written = WritePrivateFile(dir / "eni.yaml", systems::EniExample()); !written)
-    return written;
   return WritePrivateFile(serve_.kubeconfig, Kubeconfig(Url(), *ca, token_));
+}
+
+kube::Result<void> Demo::WriteFilesOf(const systems::Systems& systems) const {
+  for (const auto& system : systems) {
+    if (!system->enabled()) continue;
+    for (const auto& [name, text] : system->demo_files()) {
+      if (auto written = WritePrivateFile(serve_.state_dir / name, text); !written) return written;
+    }
+  }
+  return {};
 }
 
 kube::Result<void> Demo::Fill() {
@@ -163,11 +158,15 @@ kube::Result<void> Demo::Create(const std::string& path, const Json& object) {
 }
 
 std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
-                                                 cloud::CallObserver* observer) const {
-  auto cloud = std::make_unique<SimulatedCloud>(executor, SimulateCloudOptions{.region = kRegion});
+                                                 cloud::CallObserver* observer,
+                                                 const systems::Systems& systems) const {
+  auto cloud = std::make_unique<SimulatedCloud>(
+      executor, SimulateCloudOptions{.region = serve_.systems.aliyun.region});
   const std::string secret = NewToken();
   cloud->cloud().keys().Add({.id = kKeyId, .secret = secret, .caller = "berth"});
-  FillCloud(cloud->cloud());
+  for (const auto& system : systems) {
+    if (system->enabled()) system->FillDemo({.aliyun = &cloud->cloud()});
+  }
   return std::make_unique<AliyunAccount>(
       executor, std::move(cloud),
       std::make_unique<cloud::aliyun::FixedCredentials>(

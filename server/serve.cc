@@ -138,7 +138,7 @@ kube::Result<void> Server::OpenAccount() {
   kube::Result<void> opened;
   control_thread_.Run([&] {
     if (demo_) {
-      account_ = demo_->OpenAccount(control_thread_, &call_history_);
+      account_ = demo_->OpenAccount(control_thread_, &call_history_, systems_);
       return;
     }
     auto account = AliyunAccount::Open(control_thread_, client_->http(), &call_history_,
@@ -159,7 +159,9 @@ kube::Result<void> Server::Prepare() {
     return kube::Terminal("cannot make --state-dir " + options_.state_dir.string() + ": " +
                           error.message());
   std::filesystem::permissions(options_.state_dir, std::filesystem::perms::owner_all, error);
-  if (!demo_) {
+  if (demo_) {
+    if (auto done = demo_->WriteFilesOf(systems_); !done) return done;
+  } else {
     auto lock = DirectoryLock::Take(options_.state_dir);
     if (!lock) return std::unexpected(lock.error());
     lock_ = std::move(*lock);

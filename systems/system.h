@@ -21,6 +21,7 @@
 #include "kube/transport.h"
 #include "reconcile/runtime/controller.h"
 #include "reconcile/runtime/leadership.h"
+#include "systems/demo.h"
 #include "systems/preflight.h"
 
 namespace berth::systems {
@@ -67,6 +68,10 @@ class System {
   // The part of the demo's greeting that shows the system: commands, two spaces before each. `dir`
   // has the files of the demo.
   virtual std::string demo_commands(const std::filesystem::path& /*dir*/) const { return ""; }
+  // The files of those commands.
+  virtual std::vector<DemoFile> demo_files() const { return {}; }
+  // Makes what those commands need in a cloud of the demo. On the control thread, before Start.
+  virtual void FillDemo(const DemoClouds& /*clouds*/) const {}
 
   // Objects in the cluster that would behave otherwise than their users may expect; an error when
   // it cannot be read. Needs neither Register nor Start.

@@ -14,4 +14,12 @@ Systems MakeSystems(async::Executor& control, const Options& options) {
   return systems;
 }
 
+Options OptionsOfDemo(bool with_clouds) {
+  Options options;
+  if (!with_clouds) return options;
+  options.aliyun.region = "cn-hangzhou";
+  options.aliyun.eni = true;
+  return options;
+}
+
 }  // namespace berth::systems
