@@ -208,13 +208,12 @@ void AddAliyun(CLI::App& app, systems::AliyunOptions& options) {
 
 void AddAzure(CLI::App& app, systems::AzureOptions& options) {
   app.option_defaults()->group("Azure");
-  auto* config = app.add_option(
+  app.add_option(
       "--azure-cloud-config", options.cloud_config,
       "Azure's cloud config, JSON or YAML: tenantId, subscriptionId, resourceGroup, vnetName, "
       "aadClientId and aadClientSecret, or useWorkloadIdentityExtension");
   app.add_flag("--service-gateway", options.service_gateway,
-               "Look after Services of type LoadBalancer and egress pods in a service gateway")
-      ->needs(config);
+               "Look after Services of type LoadBalancer and egress pods in a service gateway");
   app.add_option("--azure-gateway", options.gateway,
                  "Name of the service gateway; by default the file's, or servicegateway");
   app.add_option("--azure-arm-endpoint", options.arm_endpoint,
@@ -386,6 +385,10 @@ void CheckTogether(const Options& options) {
     throw CLI::ValidationError("--shutdown-delay",
                                text(options.shutdown_delay) + " is longer than --grace-period, " +
                                    text(options.grace_period) + ", which it is a part of");
+  }
+  const systems::AzureOptions& azure = options.systems.azure;
+  if (azure.service_gateway && azure.cloud_config.empty()) {
+    throw CLI::ValidationError("--service-gateway", "needs --azure-cloud-config");
   }
 }
 
