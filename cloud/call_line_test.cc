@@ -158,5 +158,28 @@ TEST_F(CallLineTest, OneWhoGoesMayGiveTheOthersUp) {
   EXPECT_EQ(executor_.pending(), 0);
 }
 
+TEST(CallWindowTest, NoTimeOfItsLengthHasMoreCalls) {
+  async::TestExecutor executor;
+  CallWindow window(3, 60s);
+  CallLine first(executor, async::TokenBucket(1ms, 10), 10min, &window);
+  CallLine second(executor, async::TokenBucket(1ms, 10), 10min, &window);
+  std::vector<std::unique_ptr<Pending<bool>>> calls;
+  for (int i = 0; i < 4; ++i) {
+    calls.push_back(std::make_unique<Pending<bool>>(first.Turn()));
+    calls.push_back(std::make_unique<Pending<bool>>(second.Turn()));
+  }
+  const auto gone = [&] {
+    return std::ranges::count_if(calls, [](const auto& call) { return call->ended(); });
+  };
+  EXPECT_EQ(gone(), 3);
+  EXPECT_EQ(first.Wait(), 60s);
+  executor.Advance(59s);
+  EXPECT_EQ(gone(), 3);
+  executor.Advance(1s);
+  EXPECT_EQ(gone(), 6);
+  executor.Advance(60s);
+  EXPECT_EQ(gone(), 8);
+}
+
 }  // namespace
 }  // namespace berth::cloud

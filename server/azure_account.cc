@@ -16,8 +16,8 @@ std::string Variable(const char* name) {
   return value ? value : "";
 }
 
-Result<azure::Config> ReadConfigOf(const systems::AzureOptions& options) {
-  const auto text = ReadFile(options.cloud_config);
+Result<azure::Config> ReadConfig(const systems::AzureOptions& options) {
+  auto text = ReadFile(options.cloud_config);
   if (!text) return std::unexpected(text.error());
   return azure::ReadConfig(*text,
                            {.gateway = options.gateway,
@@ -27,20 +27,14 @@ Result<azure::Config> ReadConfigOf(const systems::AzureOptions& options) {
                            Variable);
 }
 
-azure::Identity IdentityOf(const azure::Config& config, AzureAccount::Secret secret) {
+azure::Identity IdentityOf(const azure::Config& config, std::function<std::string()> secret) {
+  const bool federated = !config.federated_token_file.empty();
   return {.authority = config.authority,
           .tenant = config.tenant,
           .client_id = config.client_id,
           .scope = config.scope,
-          .secret = std::move(secret),
+          .secret = federated ? nullptr : std::move(secret),
           .federated_token_file = config.federated_token_file};
-}
-
-azure::ArmOptions ArmOptionsOf(const azure::Config& config) {
-  azure::ArmOptions options;
-  options.endpoint = config.endpoint;
-  options.api_version = config.api_version;
-  return options;
 }
 
 }  // namespace
@@ -49,7 +43,7 @@ Result<std::unique_ptr<AzureAccount>> AzureAccount::Open(async::Executor& execut
                                                          http::Client& client,
                                                          cloud::CallObserver* observer,
                                                          const systems::AzureOptions& options) {
-  const auto config = ReadConfigOf(options);
+  const auto config = ReadConfig(options);
   if (!config) return std::unexpected(config.error());
   http::Peer::Options peer;
   if (!options.ca_file.empty()) {
@@ -59,19 +53,22 @@ Result<std::unique_ptr<AzureAccount>> AzureAccount::Open(async::Executor& execut
   }
   auto transport = std::make_unique<http::ClientTransport>(
       client, std::make_shared<http::Peer>(std::move(peer)), executor);
-  const Secret secret = [options, known = config->client_secret] {
-    const auto now = ReadConfigOf(options);
-    return now ? now->client_secret : known;
+  // A half-written file leaves the secret as it was.
+  auto secret = [options, last = config->client_secret]() mutable {
+    if (const auto now = ReadConfig(options)) last = now->client_secret;
+    return last;
   };
-  return std::make_unique<AzureAccount>(executor, std::move(transport), observer, *config, secret);
+  return std::make_unique<AzureAccount>(executor, std::move(transport), *config, std::move(secret),
+                                        observer);
 }
 
 AzureAccount::AzureAccount(async::Executor& executor, std::unique_ptr<http::Transport> transport,
-                           cloud::CallObserver* observer, const azure::Config& config,
-                           Secret secret)
+                           const azure::Config& config, std::function<std::string()> secret,
+                           cloud::CallObserver* observer)
     : transport_(std::move(transport)),
       tokens_(executor, *transport_, observer, IdentityOf(config, std::move(secret))),
-      arm_(executor, *transport_, tokens_, observer, ArmOptionsOf(config)),
+      arm_(executor, *transport_, tokens_, observer,
+           {.endpoint = config.endpoint, .api_version = config.api_version}),
       gateway_(arm_, config) {}
 
 }  // namespace berth::server

@@ -16,23 +16,22 @@
 
 namespace berth::server {
 
-// Access to a service gateway of Azure and all that calling it takes. Of the control thread.
+// Access to Azure and all that calling it takes. Of the control thread.
 class AzureAccount {
  public:
-  using Secret = std::function<std::string()>;
-
-  // Over HTTPS, as the options and the cloud config say; a secret that changes in the file takes
-  // effect with the next token. kTerminal when a file cannot be read or lacks a member. Executor,
-  // client and observer, if there is one, outlive the account.
+  // Over HTTPS, as the options and the cloud config say. kTerminal when a file cannot be read or
+  // lacks a member. A secret that changes in the file is used for the next token. Executor, client
+  // and observer, if there is one, outlive the account.
   static Result<std::unique_ptr<AzureAccount>> Open(async::Executor& executor, http::Client& client,
                                                     cloud::CallObserver* observer,
                                                     const systems::AzureOptions& options);
 
-  // In whatever cloud `transport` leads to.
+  // In whatever cloud `transport` leads to. `secret` gives the client secret of the moment.
   AzureAccount(async::Executor& executor, std::unique_ptr<http::Transport> transport,
-               cloud::CallObserver* observer, const cloud::azure::Config& config, Secret secret);
+               const cloud::azure::Config& config, std::function<std::string()> secret,
+               cloud::CallObserver* observer);
 
-  cloud::ServiceGateway& gateway() { return gateway_; }
+  cloud::ServiceGateway& service_gateway() { return gateway_; }
 
  private:
   const std::unique_ptr<http::Transport> transport_;

@@ -178,33 +178,17 @@ std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
 }
 
 std::unique_ptr<AzureAccount> Demo::OpenAzure(async::Executor& executor,
-                                              cloud::CallObserver* observer) {
-  auto azure = std::make_unique<SimulatedAzure>(
-      executor,
-      cloud::simulator::azure::Cloud::Options{.seed = executor.Random(),
-                                              .least_operation = kAzureOperation / 2,
-                                              .most_operation = kAzureOperation},
-      kAzureLatency);
-  const auto& options = azure->cloud().options();
-  const cloud::azure::Config config{.tenant = "demo",
-                                    .subscription = options.subscription,
-                                    .resource_group = options.resource_group,
-                                    .location = options.location,
-                                    .vnet = "demo",
-                                    .vnet_resource_group = options.resource_group,
-                                    .gateway = options.gateway,
-                                    .client_id = "berth",
-                                    .client_secret = NewToken(),
-                                    .federated_token_file = {},
-                                    .endpoint = "https://management.azure.com",
-                                    .authority = "https://login.microsoftonline.com",
-                                    .scope = "https://management.azure.com/.default"};
-  azure->cloud().login().Add({.tenant = config.tenant,
-                              .id = config.client_id,
-                              .secret = config.client_secret,
-                              .assertions = {}});
-  return std::make_unique<AzureAccount>(executor, std::move(azure), observer, config,
-                                        [secret = config.client_secret] { return secret; });
+                                              cloud::CallObserver* observer,
+                                              const systems::Systems& systems) const {
+  const std::string secret = NewToken();
+  auto cloud = std::make_unique<SimulatedAzure>(executor, SimulateAzureOptions{}, secret);
+  for (const auto& system : systems) {
+    if (system->enabled()) system->FillDemo({.azure = &cloud->cloud()});
+  }
+  const auto config =
+      SimulatedAzure::ConfigOf(cloud->cloud().options(), secret, "https://management.azure.com");
+  return std::make_unique<AzureAccount>(
+      executor, std::move(cloud), config, [secret] { return secret; }, observer);
 }
 
 Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {

@@ -39,9 +39,8 @@ class Demo {
   std::unique_ptr<AliyunAccount> OpenAccount(async::Executor& executor,
                                              cloud::CallObserver* observer,
                                              const systems::Systems& systems) const;
-  // A service gateway in a simulated Azure, likewise.
-  static std::unique_ptr<AzureAccount> OpenAzure(async::Executor& executor,
-                                                 cloud::CallObserver* observer);
+  std::unique_ptr<AzureAccount> OpenAzure(async::Executor& executor, cloud::CallObserver* observer,
+                                          const systems::Systems& systems) const;
   // The listener in front of the API server. Once; both arguments outlive Stop().
   Listener Attach(apis::ApiServer& api, const admission::Webhooks& webhooks);
   // Says on standard output how to talk to it and to the systems that are switched on.

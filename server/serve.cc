@@ -161,7 +161,7 @@ kube::Result<void> Server::OpenAzure() {
   kube::Result<void> opened;
   control_thread_.Run([&] {
     if (demo_) {
-      azure_ = Demo::OpenAzure(control_thread_, &call_history_);
+      azure_ = demo_->OpenAzure(control_thread_, &call_history_, systems_);
       return;
     }
     auto account = AzureAccount::Open(control_thread_, client_->http(), &call_history_,
@@ -320,7 +320,7 @@ void Server::StartSystems() {
       .vpcs = account_ ? &account_->vpcs() : nullptr,
       .ecs = account_ ? &account_->ecs_enis() : nullptr,
       .eflo = account_ ? &account_->eflo_enis() : nullptr,
-      .service_gateway = azure_ ? &azure_->gateway() : nullptr};
+      .service_gateway = azure_ ? &azure_->service_gateway() : nullptr};
   for (const auto& system : systems_) {
     if (!system->enabled()) continue;
     system->Start(host);

@@ -19,6 +19,7 @@ std::string GatewayOf(const Cloud::Options& options) {
 }
 
 constexpr std::string_view kTokenPath = "/oauth2/v2.0/token";
+constexpr std::string_view kDiscoveryPath = "/v2.0/.well-known/openid-configuration";
 
 // A parse error is a Malformed of the cloud.
 Or<Json> BodyOf(const std::string& text) {
@@ -91,6 +92,7 @@ http::Response Cloud::Answer(const http::Request& request, async::WallTime now) 
     ++calls_["GetToken"].carried_out;
     return login_.Answer(call.request, tenant, now);
   }
+  if (path.ends_with(kDiscoveryPath)) return Login::Discover(call.request);
   auto read = ReadPath(path);
   if (!read) return ErrorResponse(read.error(), call.request_id);
   call.path = *std::move(read);

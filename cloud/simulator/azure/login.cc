@@ -54,6 +54,16 @@ http::Response Login::Answer(const ReceivedRequest& request, const std::string& 
   return {.code = 200, .headers = {{"content-type", "application/json"}}, .body = body.to_string()};
 }
 
+http::Response Login::Discover(const ReceivedRequest& request) {
+  const std::string tenant = request.path.substr(0, request.path.find('/', 1));
+  const std::string base = Format("https://{}{}", request.host, tenant);
+  Json body;
+  body["token_endpoint"] = base + "/oauth2/v2.0/token";
+  body["authorization_endpoint"] = base + "/oauth2/v2.0/authorize";
+  body["issuer"] = base + "/v2.0";
+  return {.code = 200, .headers = {{"content-type", "application/json"}}, .body = body.to_string()};
+}
+
 Check Login::Admit(const ReceivedRequest& request, async::WallTime now) {
   const std::string& header = request.Header("authorization");
   if (!header.starts_with(kBearer)) {

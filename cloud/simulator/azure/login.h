@@ -33,6 +33,8 @@ class Login {
   // POST /TENANT/oauth2/v2.0/token
   http::Response Answer(const ReceivedRequest& request, const std::string& tenant,
                         async::WallTime now);
+  // GET /TENANT/v2.0/.well-known/openid-configuration, which SDKs ask for first.
+  static http::Response Discover(const ReceivedRequest& request);
   // Whether the request has a token that is good.
   Check Admit(const ReceivedRequest& request, async::WallTime now);
 
