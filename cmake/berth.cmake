@@ -129,13 +129,18 @@ function(berth_module name)
   endif()
 endfunction()
 
-# berth_embed_eni_example(TARGET): docs/examples/eni.yaml as text in TARGET, behind systems/eni.h.
-function(berth_embed_eni_example target)
-  set(example ${CMAKE_SOURCE_DIR}/docs/examples/eni.yaml)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${example})
-  file(READ ${example} text)
-  configure_file(${CMAKE_SOURCE_DIR}/cmake/eni_example.cc.in ${CMAKE_CURRENT_BINARY_DIR}/eni_example.cc @ONLY)
-  target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/eni_example.cc)
+# berth_embed_examples(TARGET): docs/examples/*.yaml as text in TARGET, behind systems/demo.h.
+function(berth_embed_examples target)
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/examples/*.yaml)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})
+  set(examples "")
+  foreach(file ${files})
+    get_filename_component(name ${file} NAME)
+    file(READ ${file} text)
+    string(APPEND examples "  if (name == \"${name}\") return R\"yaml(${text})yaml\";\n")
+  endforeach()
+  configure_file(${CMAKE_SOURCE_DIR}/cmake/examples.cc.in ${CMAKE_CURRENT_BINARY_DIR}/examples.cc @ONLY)
+  target_sources(${target} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/examples.cc)
 endfunction()
 
 # berth_embed_crds(TARGET): the chart's CRDs as text in TARGET, behind reconcile/crds.h.

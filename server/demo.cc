@@ -14,8 +14,8 @@
 #include "log/format.h"
 #include "reconcile/crds.h"
 #include "server/private_file.h"
+#include "server/simulated_azure.h"
 #include "server/simulated_cloud.h"
-#include "systems/eni.h"
 
 namespace berth::server {
 namespace {
@@ -24,8 +24,9 @@ constexpr const char* kLoopback = "127.0.0.1";
 constexpr const char* kPortFlag = "--port";
 constexpr std::chrono::hours kYear{365 * 24};
 constexpr int kNodes = 3;
-constexpr const char* kRegion = "cn-hangzhou";
 constexpr const char* kKeyId = "LTAIdemo";
+constexpr std::chrono::milliseconds kAzureLatency{40};
+constexpr std::chrono::seconds kAzureOperation{2};
 
 std::string NewToken() {
   std::array<unsigned char, 32> bytes{};
@@ -42,10 +43,7 @@ Options ServeOptionsOf(const DemoOptions& demo) {
   options.webhook_port = options.api_port = options.metrics_port = options.health_port = 0;
   options.shutdown_delay = std::chrono::seconds(0);
   options.grace_period = std::chrono::seconds(5);
-  if (!demo.no_cloud) {
-    options.systems.aliyun.region = kRegion;
-    options.systems.aliyun.eni = true;
-  }
+  options.systems = systems::OptionsOfDemo(!demo.no_cloud);
   options.log_format = demo.log_format;
   options.log_level = demo.log_level;
   return options;
@@ -63,14 +61,6 @@ clusters: [{{name: berth-demo, cluster: {{server: "{}", certificate-authority-da
 users: [{{name: berth-demo, user: {{token: "{}"}}}}]
 )",
       url, drogon::utils::base64Encode(ca_pem), token);
-}
-
-// The instances of the demo's nodes, as docs/examples/eni.yaml names them.
-void FillCloud(cloud::simulator::Cloud& cloud) {
-  cloud.vpc().CreateVSwitch(
-      {.id = "vsw-demo", .zone_id = Format("{}-h", kRegion), .cidr = "10.64.0.0/16"});
-  for (int i = 1; i <= kNodes; ++i)
-    cloud.ecs().CreateInstance({.id = Format("i-demo-{}", i), .vswitch_id = "vsw-demo"});
 }
 
 }  // namespace
@@ -108,9 +98,17 @@ kube::Result<void> Demo::WriteFiles() {
   const std::string curl = Format("cacert = \"{}\"\nheader = \"Authorization: Bearer {}\"\n",
                                   (dir / "certs" / "ca.crt").string(), token_);
   if (auto written = WritePrivateFile(dir / "curl", curl); !written) return written;
-  if (auto written = WritePrivateFile(dir / "eni.yaml", systems::EniExample()); !written)
-    return written;
   return WritePrivateFile(serve_.kubeconfig, Kubeconfig(Url(), *ca, token_));
+}
+
+kube::Result<void> Demo::WriteFilesOf(const systems::Systems& systems) const {
+  for (const auto& system : systems) {
+    if (!system->enabled()) continue;
+    for (const auto& [name, text] : system->demo_files()) {
+      if (auto written = WritePrivateFile(serve_.state_dir / name, text); !written) return written;
+    }
+  }
+  return {};
 }
 
 kube::Result<void> Demo::Fill() {
@@ -163,16 +161,50 @@ kube::Result<void> Demo::Create(const std::string& path, const Json& object) {
 }
 
 std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
-                                                 cloud::CallObserver* observer) const {
-  auto cloud = std::make_unique<SimulatedCloud>(executor, SimulateCloudOptions{.region = kRegion});
+                                                 cloud::CallObserver* observer,
+                                                 const systems::Systems& systems) const {
+  auto cloud = std::make_unique<SimulatedCloud>(
+      executor, SimulateCloudOptions{.region = serve_.systems.aliyun.region});
   const std::string secret = NewToken();
   cloud->cloud().keys().Add({.id = kKeyId, .secret = secret, .caller = "berth"});
-  FillCloud(cloud->cloud());
+  for (const auto& system : systems) {
+    if (system->enabled()) system->FillDemo({.aliyun = &cloud->cloud()});
+  }
   return std::make_unique<AliyunAccount>(
       executor, std::move(cloud),
       std::make_unique<cloud::aliyun::FixedCredentials>(
           cloud::aliyun::Credential{.key_id = kKeyId, .secret = secret, .security_token = ""}),
       observer, serve_.systems.aliyun);
+}
+
+std::unique_ptr<AzureAccount> Demo::OpenAzure(async::Executor& executor,
+                                              cloud::CallObserver* observer) {
+  auto azure = std::make_unique<SimulatedAzure>(
+      executor,
+      cloud::simulator::azure::Cloud::Options{.seed = executor.Random(),
+                                              .least_operation = kAzureOperation / 2,
+                                              .most_operation = kAzureOperation},
+      kAzureLatency);
+  const auto& options = azure->cloud().options();
+  const cloud::azure::Config config{.tenant = "demo",
+                                    .subscription = options.subscription,
+                                    .resource_group = options.resource_group,
+                                    .location = options.location,
+                                    .vnet = "demo",
+                                    .vnet_resource_group = options.resource_group,
+                                    .gateway = options.gateway,
+                                    .client_id = "berth",
+                                    .client_secret = NewToken(),
+                                    .federated_token_file = {},
+                                    .endpoint = "https://management.azure.com",
+                                    .authority = "https://login.microsoftonline.com",
+                                    .scope = "https://management.azure.com/.default"};
+  azure->cloud().login().Add({.tenant = config.tenant,
+                              .id = config.client_id,
+                              .secret = config.client_secret,
+                              .assertions = {}});
+  return std::make_unique<AzureAccount>(executor, std::move(azure), observer, config,
+                                        [secret = config.client_secret] { return secret; });
 }
 
 Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {

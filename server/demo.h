@@ -8,6 +8,7 @@
 #include "handlers/memory/front.h"
 #include "handlers/memory/server_thread.h"
 #include "server/aliyun_account.h"
+#include "server/azure_account.h"
 #include "server/directory_lock.h"
 #include "server/held_port.h"
 #include "server/http_server.h"
@@ -31,9 +32,16 @@ class Demo {
   // The options of the ordinary server: all on loopback, the kubeconfig that was made.
   const Options& serve_options() const { return serve_; }
 
-  // An account in a simulated cloud, whose thread is the executor's.
+  // Writes the files of the systems that are switched on.
+  kube::Result<void> WriteFilesOf(const systems::Systems& systems) const;
+  // An account in a simulated cloud, whose thread is the executor's, with all that the systems that
+  // are switched on need there.
   std::unique_ptr<AliyunAccount> OpenAccount(async::Executor& executor,
-                                             cloud::CallObserver* observer) const;
+                                             cloud::CallObserver* observer,
+                                             const systems::Systems& systems) const;
+  // A service gateway in a simulated Azure, likewise.
+  static std::unique_ptr<AzureAccount> OpenAzure(async::Executor& executor,
+                                                 cloud::CallObserver* observer);
   // The listener in front of the API server. Once; both arguments outlive Stop().
   Listener Attach(apis::ApiServer& api, const admission::Webhooks& webhooks);
   // Says on standard output how to talk to it and to the systems that are switched on.

@@ -20,6 +20,7 @@
 #include "log/format.h"
 #include "log/log.h"
 #include "server/aliyun_account.h"
+#include "server/azure_account.h"
 #include "server/demo.h"
 #include "server/directory_lock.h"
 #include "server/front_proxy.h"
@@ -68,6 +69,7 @@ class Server {
  private:
   kube::Result<void> Connect();
   kube::Result<void> OpenAccount();
+  kube::Result<void> OpenAzure();
   void ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback);
   std::function<void(const PostedJson&, Listener::Answer)> ReviewPosted();
   void AddListeners();
@@ -108,6 +110,7 @@ class Server {
   // On the control thread.
   cloud::CallHistory call_history_{&registry_};
   std::unique_ptr<AliyunAccount> account_;
+  std::unique_ptr<AzureAccount> azure_;
   std::unique_ptr<Control> control_;
 };
 
@@ -138,13 +141,33 @@ kube::Result<void> Server::OpenAccount() {
   kube::Result<void> opened;
   control_thread_.Run([&] {
     if (demo_) {
-      account_ = demo_->OpenAccount(control_thread_, &call_history_);
+      account_ = demo_->OpenAccount(control_thread_, &call_history_, systems_);
       return;
     }
     auto account = AliyunAccount::Open(control_thread_, client_->http(), &call_history_,
                                        options_.systems.aliyun);
     if (account) {
       account_ = std::move(*account);
+    } else {
+      opened = std::unexpected(account.error());
+    }
+  });
+  return opened;
+}
+
+kube::Result<void> Server::OpenAzure() {
+  if (!options_.systems.azure.service_gateway) return {};
+  if (!client_) return kube::Terminal("--service-gateway needs an API server");
+  kube::Result<void> opened;
+  control_thread_.Run([&] {
+    if (demo_) {
+      azure_ = Demo::OpenAzure(control_thread_, &call_history_);
+      return;
+    }
+    auto account = AzureAccount::Open(control_thread_, client_->http(), &call_history_,
+                                      options_.systems.azure);
+    if (account) {
+      azure_ = std::move(*account);
     } else {
       opened = std::unexpected(account.error());
     }
@@ -159,7 +182,9 @@ kube::Result<void> Server::Prepare() {
     return kube::Terminal("cannot make --state-dir " + options_.state_dir.string() + ": " +
                           error.message());
   std::filesystem::permissions(options_.state_dir, std::filesystem::perms::owner_all, error);
-  if (!demo_) {
+  if (demo_) {
+    if (auto done = demo_->WriteFilesOf(systems_); !done) return done;
+  } else {
     auto lock = DirectoryLock::Take(options_.state_dir);
     if (!lock) return std::unexpected(lock.error());
     lock_ = std::move(*lock);
@@ -168,6 +193,7 @@ kube::Result<void> Server::Prepare() {
   serving_->Set(true);
   if (auto done = Connect(); !done) return done;
   if (auto done = OpenAccount(); !done) return done;
+  if (auto done = OpenAzure(); !done) return done;
   authenticator_ = std::make_unique<apis::Authenticator>(client_.get(), NameOfPeer);
   authorizer_ = std::make_unique<apis::Authorizer>(client_.get());
   api_ = std::make_unique<apis::ApiServer>(*authenticator_, *authorizer_, registry_);
@@ -293,7 +319,8 @@ void Server::StartSystems() {
       .derive_key = [this](const auto& purpose) { return tls_.DeriveKey(purpose); },
       .vpcs = account_ ? &account_->vpcs() : nullptr,
       .ecs = account_ ? &account_->ecs_enis() : nullptr,
-      .eflo = account_ ? &account_->eflo_enis() : nullptr};
+      .eflo = account_ ? &account_->eflo_enis() : nullptr,
+      .service_gateway = azure_ ? &azure_->gateway() : nullptr};
   for (const auto& system : systems_) {
     if (!system->enabled()) continue;
     system->Start(host);
@@ -358,6 +385,7 @@ void Server::WaitForSignalAndDrain() {
   control_thread_.Run([this] {
     control_.reset();
     account_.reset();
+    azure_.reset();
   });
   control_thread_.Stop();
   if (demo_) demo_->Stop();

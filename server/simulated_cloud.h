@@ -6,7 +6,7 @@
 
 #include "async/executor.h"
 #include "cloud/simulator/aliyun/cloud.h"
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
 #include "server/options.h"
 
 namespace berth::server {

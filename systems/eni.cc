@@ -11,6 +11,9 @@
 namespace berth::systems {
 namespace {
 
+constexpr std::string_view kExample = "eni.yaml";
+constexpr int kDemoInstances = 3;
+
 class Eni : public System {
  public:
   Eni(async::Executor& control, const AliyunOptions& options)
@@ -27,6 +30,8 @@ class Eni : public System {
   std::string_view cloud() const override { return "aliyun"; }
   bool enabled() const override { return options_.eni && !options_.region.empty(); }
   std::string demo_commands(const std::filesystem::path& dir) const override;
+  std::vector<DemoFile> demo_files() const override { return {{kExample, Example(kExample)}}; }
+  void FillDemo(const DemoClouds& clouds) const override;
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks&, apis::ApiServer& api) override { api.Add(tasks_.store()); }
@@ -59,7 +64,17 @@ std::string Eni::demo_commands(const std::filesystem::path& dir) const {
   kubectl get enitasks -o wide               # attaches, detaches and deletions; -w to follow them
   kubectl delete eninode worker-3            # its ENIs are detached and deleted first
 )",
-      (dir / "eni.yaml").string());
+      (dir / kExample).string());
+}
+
+// The vSwitch and the instances that the example names.
+void Eni::FillDemo(const DemoClouds& clouds) const {
+  if (!clouds.aliyun) return;
+  clouds.aliyun->vpc().CreateVSwitch(
+      {.id = "vsw-demo", .zone_id = Format("{}-h", options_.region), .cidr = "10.64.0.0/16"});
+  for (int i = 1; i <= kDemoInstances; ++i) {
+    clouds.aliyun->ecs().CreateInstance({.id = Format("i-demo-{}", i), .vswitch_id = "vsw-demo"});
+  }
 }
 
 async::Task<kube::Result<Findings>> Eni::Preflight(const Survey* survey) {

@@ -21,6 +21,7 @@
 #include "kube/transport.h"
 #include "reconcile/runtime/controller.h"
 #include "reconcile/runtime/leadership.h"
+#include "systems/demo.h"
 #include "systems/preflight.h"
 
 namespace berth::systems {
@@ -28,9 +29,11 @@ namespace berth::systems {
 // The rights of a system to objects of a kind.
 enum class Rights : std::uint8_t {
   kRead,
-  kReadStatus,  // reads them and patches their status
-  kUpdate,      // reads and updates them
-  kCreate,      // creates and deletes them, too
+  kReadStatus,   // reads them and patches their status
+  kPatch,        // reads and patches them, not their status
+  kPatchStatus,  // reads and patches them and their status
+  kUpdate,       // reads and updates them
+  kCreate,       // creates and deletes them, too
 };
 struct Kind {
   kube::Resource resource;
@@ -67,6 +70,10 @@ class System {
   // The part of the demo's greeting that shows the system: commands, two spaces before each. `dir`
   // has the files of the demo.
   virtual std::string demo_commands(const std::filesystem::path& /*dir*/) const { return ""; }
+  // The files of those commands.
+  virtual std::vector<DemoFile> demo_files() const { return {}; }
+  // Makes what those commands need in a cloud of the demo. On the control thread, before Start.
+  virtual void FillDemo(const DemoClouds& /*clouds*/) const {}
 
   // Objects in the cluster that would behave otherwise than their users may expect; an error when
   // it cannot be read. Needs neither Register nor Start.

@@ -19,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr kube::Resource kGadgets{"test.berth.dev", "v1beta1", "gadgets", "Gadget"};
@@ -189,6 +190,22 @@ TEST_F(SystemsTest, ASystemInTheListIsServedAndRun) {
   for (const auto& system : systems_) {
     if (system->enabled()) system->Stop();
   }
+}
+
+TEST_F(SystemsTest, EveryFileOfTheDemosCommandsIsWritten) {
+  for (const auto& system : MakeSystems(executor_, OptionsOfDemo(true))) {
+    EXPECT_TRUE(system->enabled()) << system->name();
+    std::string commands = system->demo_commands("/the-demo");
+    for (const auto& [name, text] : system->demo_files()) {
+      EXPECT_THAT(text, HasSubstr("apiVersion:")) << name;
+      const std::string path = Format("/the-demo/{}", name);
+      ASSERT_THAT(commands, HasSubstr(path));
+      commands.erase(commands.find(path), path.size());
+    }
+    EXPECT_THAT(commands, Not(HasSubstr("/the-demo/"))) << system->name();
+  }
+  for (const auto& system : MakeSystems(executor_, OptionsOfDemo(false)))
+    EXPECT_EQ(system->enabled(), system->cloud().empty()) << system->name();
 }
 
 TEST_F(SystemsTest, ItsManifestFollowsFromWhatItRegisters) {

@@ -157,6 +157,7 @@ kube::Result<Object> Object::From(kube::JsonView object) {
                 .joined_package = Text(status["joinedPackage"]),
                 .release_sent = status["releaseSent"].Bool().value_or(false),
                 .attempt = AttemptFrom(status, object["metadata"]["uid"].StringOr("")),
+                .counted = status["attempts"].exists() || status["attempt"].exists(),
                 .place = {Text(status["region"]), Text(status["account"])},
                 .applied_tags = TagsOf(status["tags"]),
                 .cloud_status = {},

@@ -98,6 +98,8 @@ struct Object {
   std::string joined_package;  // that Berth has added the address to, written before
   bool release_sent = false;   // written before the cloud is asked to release the address
   Attempt attempt;
+  // The status counts attempts: Berth has allocated the address, adopted it or found it by its tag.
+  bool counted = false;
   // Where the address is, or the attempt was begun; empty when nobody has written it down.
   cloud::Place place;
   cloud::Tags applied_tags;  // those of the spec that we have put on the address

@@ -12,13 +12,6 @@ using testing::StartsWith;
 
 class EipOwnershipTest : public EipSystemTest {
  protected:
-  void WriteStatus(const std::string& name, const Json& status) {
-    Json patch;
-    patch["status"] = status;
-    const auto written = Send(kube::Method::kPatch, Path(name) + "/status", patch.to_string(),
-                              "application/merge-patch+json");
-    ASSERT_EQ(written.code, 200) << written.body;
-  }
   // All that Berth goes by is taken away before it looks again: the status, spec.allocationID, and
   // what else `patch` says.
   void Strip(const std::string& name, const std::string& patch) {
@@ -32,15 +25,6 @@ class EipOwnershipTest : public EipSystemTest {
                      [](const kube::Response& response) { ASSERT_EQ(response.code, 200); });
     }
   }
-  std::string OwnerTag(const std::string& id) {
-    const cloud::Eip* eip = cloud_.vpc().Find(id);
-    if (!eip || !eip->tags.contains(std::string(kOwnerTag))) return "";
-    return eip->tags.at(std::string(kOwnerTag));
-  }
-  bool IsThere(const std::string& id) {
-    cloud_.vpc().Settle(executor_.WallNow());
-    return cloud_.vpc().Find(id) != nullptr;
-  }
   // An address that stays when its object goes, and the status of that object.
   Json KeptStatus(const std::string& name) {
     Create(name, R"("releaseStrategy":"Never")");
@@ -50,12 +34,6 @@ class EipOwnershipTest : public EipSystemTest {
     executor_.Advance(30s);
     EXPECT_FALSE(Exists(name));
     return status;
-  }
-  void EmptyLists(int how_many) {
-    script_.on_call = [this, left = how_many](const std::string& action,
-                                              cloud::simulator::Fate& fate) mutable {
-      if (action == "DescribeEipAddresses" && left-- > 0) fate.empty_list = true;
-    };
   }
 };
 

@@ -30,6 +30,19 @@ bool IsToAdopt(const Object& object, const cloud::Eip& eip, const Sight& sight) 
          !object.adopted && object.OwnTags().contains(std::string(kOwnerTag));
 }
 
+// The status says that Berth has allocated the address, and counts no attempt to do so: somebody
+// has changed status.origin.
+bool IsImportByCount(const Object& object, const cloud::Eip& eip) {
+  return object.origin == Origin::kCreated && !object.counted && OwnerOf(eip).empty();
+}
+
+// An address that Berth allocates has its owner's tag from the first moment on. Without it, either
+// the tag was removed or the status names an address that is not the object's.
+bool LacksOwnTag(const Object& object, const cloud::Eip& eip) {
+  return object.origin == Origin::kCreated && OwnerOf(eip).empty() &&
+         object.OwnTags().contains(std::string(kOwnerTag));
+}
+
 Wait OfAnother(const cloud::Eip& eip, const Sight& sight) {
   return {"InvalidConfig", Format("{} was allocated for {}: its tag {} says so", eip.allocation_id,
                                   sight.tagged_for, kOwnerTag)};
@@ -38,13 +51,25 @@ Wait OfAnother(const cloud::Eip& eip, const Sight& sight) {
 // An object that has an address, and whose status may be wrong about whose it is.
 std::optional<Step> DecideOwner(const Object& object, const cloud::Eip& eip, const Sight& sight) {
   const bool created = object.origin == Origin::kCreated;
-  if (!created && OwnerOf(eip) == object.id.uid) return Import{eip.address, Origin::kCreated};
+  // The tag of an import that nobody has asked to adopt was set by hand.
+  if (!created && OwnerOf(eip) == object.id.uid &&
+      (object.counted || object.on_foreign == "adopt")) {
+    return Import{eip.address, Origin::kCreated};
+  }
   // The tag comes before the status: found again from the cloud, whatever happens in between.
   if (!created && IsToAdopt(object, eip, sight)) {
     return Tag{{{std::string(kOwnerTag), object.id.uid}}};
   }
-  if (!created || !IsForeign(object, eip)) return std::nullopt;
-  if (!sight.searched) return Find{};
+  if (!created) return std::nullopt;
+  if (IsImportByCount(object, eip)) {
+    return Import{eip.address, Origin::kImported,
+                  Format("status.origin was changed by hand: {} was imported, and stays in the "
+                         "cloud when this object goes",
+                         eip.allocation_id)};
+  }
+  const bool foreign = IsForeign(object, eip);
+  if (!sight.searched && (foreign || LacksOwnTag(object, eip))) return Find{};
+  if (!foreign) return std::nullopt;
   if (!sight.tagged_for.empty()) return OfAnother(eip, sight);
   return Import{eip.address, Origin::kImported,
                 Format("the tag {} of {} names another object: the EIP is treated as imported, and "
@@ -96,8 +121,8 @@ Step Kept(const Object& object) {
                                       : "it was imported, and spec.releaseStrategy is not set")};
 }
 
-// The cloud is asked to release it even when it is not to be seen: a young address may not be yet,
-// and only the cloud's word that there is no such address is proof.
+// The cloud is asked to release an address that it has not listed yet; one that it listed before is
+// waited for. Only the cloud's word that there is no such address is proof.
 Step DecideRelease(const Object& object, const Sight& sight) {
   const std::string& id = object.allocation_id;
   if (!sight.asked) return Look{};
@@ -108,8 +133,8 @@ Step DecideRelease(const Object& object, const Sight& sight) {
                "access key and the region that it was allocated with",
                id, Describe(sight.here)));
   }
-  // Its tag may name another object: it is not released before it is seen.
-  if (!sight.eip && (!sight.verified || !sight.taken_by.empty())) {
+  // Its tag may name another object by now: it is not released before it is seen.
+  if (!sight.eip && (!sight.unlisted || !sight.taken_by.empty())) {
     if (sight.gone) return Finish{"AlreadyReleased", id + " was released before"};
     return Probe{};
   }
@@ -128,6 +153,11 @@ Step DecideRelease(const Object& object, const Sight& sight) {
     return Finish{"Skipped",
                   Format("{} stays in the cloud: the EIP {} has it", id, sight.taken_by)};
   }
+  if (!sight.unclaimed && object.spec.release == ReleaseStrategy::kUnset &&
+      IsImportByCount(object, eip)) {
+    return Kept(object);
+  }
+  if (!sight.unclaimed && !sight.searched && LacksOwnTag(object, eip)) return Find{};
   if (IsPassing(eip)) return Passing(eip, "Deleting");
   if (eip.service_managed) return Stuck(id + " is managed by another product of the cloud");
   if (eip.instance_charge_type == "PrePaid") {
@@ -234,14 +264,17 @@ Step DecideEnd(const Object& object, const Sight& sight) {
   const std::string& id = object.allocation_id;
   if (id.empty()) return DecideUnknownEnd(object, sight);
   // The status may be a copy of another object's: the address with this one's tag goes with it.
-  const bool doubtful =
-      object.ContradictsItself() || !sight.taken_by.empty() || !sight.wanted_by.empty();
+  const bool uncertain_origin = object.origin != Origin::kCreated && object.counted;
+  const bool doubtful = object.ContradictsItself() || uncertain_origin || !sight.taken_by.empty() ||
+                        !sight.wanted_by.empty();
   const bool stays = object.spec.release == ReleaseStrategy::kNever;
   if (doubtful && !sight.searched && !stays && !sight.unclaimed) {
     if (sight.here.account.empty()) return Locate{};
+    if (auto wait = Misplaced(object, sight.here)) return *std::move(wait);
     return Find{};
   }
-  const bool keeps = !sight.unclaimed && !object.Releases();
+  const bool owned = sight.owned && object.spec.release == ReleaseStrategy::kUnset;
+  const bool keeps = !sight.unclaimed && !owned && !object.Releases();
   if (keeps || !sight.wanted_by.empty()) {
     if (auto late = KeptTooLate(object, sight)) return *std::move(late);
   }

@@ -18,11 +18,12 @@ struct Sight {
   cloud::Place here;
   // The cloud was asked for an address with its tag: there is none but that of the status.
   bool searched = false;
+  bool owned = false;             // and that of the status has it
   bool asked = false;             // the cloud was asked for its address in this pass
   std::optional<cloud::Eip> eip;  // then: none when it is not to be seen
   bool vanished = false;          // and has not been for long enough to tell people
   bool gone = false;              // the cloud has said that there is no such address
-  bool verified = false;          // it was allocated or seen by this leader: it is nobody else's
+  bool unlisted = false;          // this leader allocated it, and the cloud has never listed it
   std::string tagged_for;         // the object of this cluster that its owner's tag names
   std::string taken_by;           // another object, the older one, has this address
   std::string wanted_by;          // another object, which is to stay, names this address too

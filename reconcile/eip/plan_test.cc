@@ -18,6 +18,7 @@ Object Settled() {
   object.allocation_id = "eip-1";
   object.origin = Origin::kCreated;
   object.attempt = {.number = 1, .request = {.client_token = ClientToken("u1", 1)}};
+  object.counted = true;
   return object;
 }
 
@@ -70,6 +71,7 @@ TEST(PlanTest, AnAddressIsAllocatedInTheOrderThatLeaksNothing) {
   EXPECT_EQ(begin.attempt.request.client_token, "berth-u1-1");
   EXPECT_EQ(begin.attempt.request.bandwidth, "5");
   object.attempt = begin.attempt;
+  object.counted = true;
   EXPECT_TRUE(Is<step::Allocate>(Decided(object, {.fresh_attempt = true})));
   object.allocation_id = "eip-1";
   object.origin = Origin::kCreated;
@@ -78,6 +80,15 @@ TEST(PlanTest, AnAddressIsAllocatedInTheOrderThatLeaksNothing) {
   EXPECT_TRUE(Is<step::Look>(Decided(object, {})));
   Sight sight = Seen({.bandwidth = "5", .tags = {{"a", "b"}}});
   EXPECT_THAT(As<step::Tag>(Decided(object, sight)).tags, ElementsAre(Pair(kOwnerTag, "u1")));
+}
+
+// Nothing is found with a key of another account, and the object's own address would be forgotten.
+TEST(PlanTest, ADeletedObjectWithACopiedStatusIsNotSearchedForInAnotherAccount) {
+  Object object = Deleted();
+  object.allocation_id = "eip-2";
+  object.place = {"cn-hangzhou", "41"};
+  Sight sight{.here = kHere, .wanted_by = "other"};
+  EXPECT_EQ(As<step::Wait>(Decide(object, sight)).reason, "WrongAccount");
 }
 
 TEST(PlanTest, AnAttemptOfUnknownOutcomeIsLookedForBeforeItIsRepeated) {
@@ -147,7 +158,7 @@ TEST(PlanTest, AnAddressOfAnotherIsNeverReleased) {
   Sight sight = Seen({.tags = {{"a", "b"}}});
   sight.taken_by = "other";
   EXPECT_EQ(As<step::Finish>(Decided(Deleted(), sight)).reason, "Skipped");
-  sight = {.searched = true, .asked = true, .verified = true, .taken_by = "other"};
+  sight = {.searched = true, .asked = true, .unlisted = true, .taken_by = "other"};
   EXPECT_TRUE(Is<step::Probe>(Decided(Deleted(), sight))) << "its tag is not known";
   sight = Seen();
   sight.taken_by = "another deleted one";
@@ -319,8 +330,8 @@ TEST(PlanTest, FlawWhatCannotBeReleasedIsExplained) {
 }
 
 // Only the cloud's word for it is proof that an address is gone: a young one may not be seen yet.
-TEST(PlanTest, AnAddressThatIsNotSeenIsReleasedAllTheSame) {
-  EXPECT_TRUE(Is<step::Release>(Decided(Deleted(), {.asked = true, .verified = true})));
+TEST(PlanTest, AnAddressThatWasNeverListedIsReleasedAllTheSame) {
+  EXPECT_TRUE(Is<step::Release>(Decided(Deleted(), {.asked = true, .unlisted = true})));
   EXPECT_TRUE(Is<step::Probe>(Decided(Deleted(), {.asked = true})))
       << "it may have another object's tag";
   EXPECT_EQ(As<step::Finish>(Decided(Deleted(), {.asked = true, .gone = true})).reason,

@@ -128,7 +128,7 @@ void Reconciler::Perceive(Pass* pass) const {
   sight.refused = number > 0 && memory.certain_attempt == number;
   sight.doubt_over = parts_.executor.Now() - memory.doubted_since >= kDoubted;
   const std::string& id = pass->object.allocation_id;
-  sight.verified = !id.empty() && memory.verified == id;
+  sight.unlisted = !id.empty() && memory.unlisted == id;
   sight.released =
       !id.empty() && (memory.released == id || pass->object.cloud_status == "Releasing");
   sight.doubted_release = !id.empty() && memory.doubted_release == id;
@@ -240,9 +240,7 @@ async::Task<Reconciler::Next> Reconciler::Look(Pass* pass) {
   pass->sight.asked = true;
   pass->sight.vanished = since && parts_.executor.Now() - *since >= kVanished;
   pass->sight.eip = std::move(*seen);
-  if (const auto& eip = pass->sight.eip) {
-    pass->memory.verified = IsForeign(pass->object, *eip) ? "" : eip->allocation_id;
-  }
+  if (pass->sight.eip) pass->memory.unlisted.clear();
   co_return std::nullopt;
 }
 
@@ -292,6 +290,8 @@ std::string Reconciler::TakenBy(const Object& object) const {
   if (id.empty()) return "";
   const Object* first = &object;
   parts_.objects.ForEachIn(parts_.by_address, id, [&](const std::string&, const Object& other) {
+    // A status that spec contradicts may be a copy.
+    if (other.ContradictsItself() && !object.ContradictsItself()) return;
     if (other.id.uid != object.id.uid && GoesBefore(other, *first)) first = &other;
   });
   return first == &object ? "" : first->id.Key();

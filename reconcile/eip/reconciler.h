@@ -88,7 +88,7 @@ class Reconciler {
     std::optional<std::int64_t> accounted = {};
     // Since when an object without an attempt is not found by its tag.
     std::optional<async::TimePoint> unfound_since = {};
-    std::string verified = {};  // the address that is not another object's, by what we have seen
+    std::string unlisted = {};       // the address that we have allocated, until the cloud lists it
     std::int64_t fresh_attempt = 0;  // its number; written by us and not yet sent
     // The attempt of which every request was ours and was answered; for another one, since when
     // that may not be so.
@@ -145,6 +145,8 @@ class Reconciler {
   async::Task<Next> WriteSpec(Pass* pass);
   async::Task<Next> Tag(Pass* pass, cloud::Tags tags);
   async::Task<Next> Join(Pass* pass);
+  // An error if the cloud has accepted the change again and again, and does not show it.
+  static Result<void> CountRepeat(Pass* pass, const std::string& done, bool late);
   async::Task<Next> Modify(Pass* pass, cloud::EipChange change);
   // Whether a change was refused because it is so already, or the address is gone: the next look
   // will show it. Not again and again: an address that is still there lacks something else.

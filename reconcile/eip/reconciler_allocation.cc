@@ -13,6 +13,8 @@ using namespace std::chrono_literals;
 
 // An object is not known to have no address before two searches, so far apart, have found none.
 constexpr auto kUnfound = 2s;
+// A search of longer ago is of another question, and does not count.
+constexpr auto kSearchAnew = 3min;
 
 // Whether spec asks for another address than the attempt did.
 bool IsOutdated(const Object& object) {
@@ -57,6 +59,7 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
   std::erase_if(*found, [](const cloud::Eip& eip) { return eip.status == "Releasing"; });
   if (std::ranges::contains(*found, pass->object.allocation_id, &cloud::Eip::allocation_id)) {
     pass->sight.searched = true;
+    pass->sight.owned = true;
     co_return std::nullopt;
   }
   if (found->empty()) {
@@ -65,13 +68,12 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
     const bool repeats = pass->object.attempt && pass->object.id.deleting == 0;
     auto& since = pass->memory.unfound_since;
     const auto now = parts_.executor.Now();
-    if (!since) since = now;
+    if (!since || now - *since > kSearchAnew) since = now;
     if (!repeats && now - *since < kUnfound) co_return runtime::Requeue{kUnfound};
     pass->sight.searched = true;
     co_return std::nullopt;
   }
   const cloud::Eip& eip = found->front();
-  pass->memory.verified = eip.allocation_id;
   if (found->size() > 1) {
     Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Create",
            Format("{} too has the tag {} of this object, and is left alone",
@@ -82,11 +84,13 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
 }
 
 // Whether an object that was to stay still is. Nothing is bought for one that was deleted since, or
-// that is no longer to have another address in place of a lost one.
+// that is no longer to have another address in place of a lost one; nor to settle the doubt about
+// one that is abandoned.
 async::Task<bool> Reconciler::IsStillWanted(const Pass* pass) {
-  if (pass->object.id.deleting != 0) co_return true;
   const Object* now = parts_.latest.Get(pass->object.id.Key());
-  co_return now && now->id.uid == pass->object.id.uid && now->id.deleting == 0 &&
+  if (!now || now->id.uid != pass->object.id.uid) co_return false;
+  if (pass->object.id.deleting != 0) co_return now->on_stuck != "abandon";
+  co_return now->id.deleting == 0 &&
       now->IsReplacementWithdrawn() == pass->object.IsReplacementWithdrawn();
 }
 
@@ -105,7 +109,7 @@ async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
   if (!made && !MayBeDone(made.error()) && !IsOfToken(made.error())) memory.accounted = accounted;
   pass->allocated = made.has_value();
-  if (made) memory.verified = made->allocation_id;
+  if (made) memory.unlisted = made->allocation_id;
   if (made) co_return co_await Allocated(pass, std::move(*made));
   co_return co_await NotAllocated(pass, std::move(made.error()), certain);
 }
@@ -209,7 +213,12 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
     cloud::Tags given = pass->object.attempt.request.tags;
     given.erase(std::string(kOwnerTag));
     facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
+    facts["attempts"] = pass->object.attempt.number;
     if (pass->object.on_foreign == "adopt" && !pass->object.attempt) facts["adopted"] = true;
+  }
+  // Attempts that came to nothing are not those of an import.
+  if (origin == Origin::kImported && pass->object.allocation_id.empty()) {
+    facts["attempts"] = Json::null();
   }
   const bool is_new = pass->object.allocation_id != id;
   pass->memory.unfound_since.reset();

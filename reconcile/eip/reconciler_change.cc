@@ -39,6 +39,19 @@ bool Reconciler::IsLate(Pass* pass, const Error& error) {
   return late && ++pass->memory.late <= kMostLate;
 }
 
+Result<void> Reconciler::CountRepeat(Pass* pass, const std::string& done, bool late) {
+  Memory& memory = pass->memory;
+  memory.repeats = !late && memory.change == done ? memory.repeats + 1 : 0;
+  memory.change = done;
+  if (memory.repeats < kMostRepeats) return {};
+  return std::unexpected(Error{
+      .error_class = ErrorClass::kRetry,
+      .reason = "NoEffect",
+      .message =
+          Format("the cloud accepted this again and again: {}; and shows the EIP without it", done),
+      .retry_after = std::chrono::seconds(30)});
+}
+
 async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
   pass->doing = "Update";
   Report report{.synced = true,
@@ -60,10 +73,14 @@ async::Task<Reconciler::Next> Reconciler::Tag(Pass* pass, cloud::Tags tags) {
   if (!applied.empty()) facts["tags"] = TextsOf(applied);
   auto written = co_await TellTry(pass, std::move(report), std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : tags) keys.push_back(key);
   auto done = co_await VpcOf(*pass).TagEips({pass->object.allocation_id}, std::move(tags),
                                             IfUnchanged(pass));
-  if (!done && !IsLate(pass, done.error())) {
-    co_return std::unexpected(std::move(done.error()));
+  const bool late = !done && IsLate(pass, done.error());
+  if (!done && !late) co_return std::unexpected(std::move(done.error()));
+  if (auto counted = CountRepeat(pass, "tags set: " + Joined(keys), late); !counted) {
+    co_return std::unexpected(std::move(counted.error()));
   }
   pass->sight = {};
   co_return std::nullopt;
@@ -107,15 +124,8 @@ async::Task<Reconciler::Next> Reconciler::Change(Pass* pass, async::Task<Result<
   if (!changed && !late) co_return std::unexpected(std::move(changed.error()));
   Reached();
   Memory& memory = pass->memory;
-  memory.repeats = !late && memory.change == done ? memory.repeats + 1 : 0;
-  memory.change = done;
-  if (memory.repeats >= kMostRepeats) {
-    co_return std::unexpected(Error{
-        .error_class = ErrorClass::kRetry,
-        .reason = "NoEffect",
-        .message = Format(
-            "the cloud accepted this again and again: {}; and shows the EIP without it", done),
-        .retry_after = std::chrono::seconds(30)});
+  if (auto counted = CountRepeat(pass, done, late); !counted) {
+    co_return std::unexpected(std::move(counted.error()));
   }
   const std::string reason = ChangeReason(pass->object);
   // Before the status, whose write a user's edit may have forestalled.

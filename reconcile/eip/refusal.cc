@@ -97,8 +97,8 @@ bool BlamesSpec(const Error& error) {
 
 bool EndsAttempt(const Error& error, bool certain, async::Duration doubted, bool tagged) {
   if (error.error_class != ErrorClass::kTerminal || error.reason.empty()) return false;
-  if (IsOfToken(error)) return false;
-  return certain || (tagged && !IsOfPermission(error) && doubted >= kDoubted);
+  if (IsOfToken(error) || IsOfPermission(error)) return false;
+  return certain || (tagged && doubted >= kDoubted);
 }
 
 std::string Sentence(const Error& error) {

@@ -32,8 +32,8 @@ bool BlamesSpec(const Error& error);
 // Whether a refusal of an attempt says that nothing came of it, and nothing will: not if an earlier
 // request of it may still be on its way, or has succeeded and the cloud does not say so to this
 // caller. `certain`: every earlier request was answered. `doubted`: for how long, else, there has
-// been no other request. `tagged`: what it came to would have been found by its tag; without, the
-// doubt is never over.
+// been no other request. A missing permission says nothing of the request: it is repeated.
+// `tagged`: what it came to would have been found by its tag; without, the doubt is never over.
 bool EndsAttempt(const Error& error, bool certain, async::Duration doubted, bool tagged);
 
 // The error in a sentence, with what to do about it, and without times that are others with each

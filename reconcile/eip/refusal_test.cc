@@ -32,6 +32,8 @@ TEST(RefusalTest, AnAttemptEndsOnlyWhenNothingCanComeOfIt) {
   EXPECT_FALSE(EndsAttempt(Refusal("InvalidParameter"), false, 15min, true))
       << "the cloud may have taken the same before";
   EXPECT_FALSE(EndsAttempt(Refusal("Forbidden.RAM"), false, 18min, true)) << "who is not let in";
+  EXPECT_FALSE(EndsAttempt(Refusal("Forbidden.RAM"), true, 18min, true))
+      << "the same is asked for once it is allowed";
   EXPECT_FALSE(EndsAttempt(Refusal("IdempotentParameterMismatch"), true, 18min, true));
   EXPECT_FALSE(EndsAttempt(Refusal(""), true, 18min, true)) << "not the cloud's word";
   EXPECT_FALSE(

@@ -183,6 +183,29 @@ class EipSystemTest : public testing::Test {
                             "application/merge-patch+json");
     ASSERT_EQ(wiped.code, 200) << wiped.body;
   }
+  void WriteStatus(const std::string& name, const Json& status) {
+    Json patch;
+    patch["status"] = status;
+    const auto written = Send(kube::Method::kPatch, Path(name) + "/status", patch.to_string(),
+                              "application/merge-patch+json");
+    ASSERT_EQ(written.code, 200) << written.body;
+  }
+  std::string OwnerTag(const std::string& id) {
+    const cloud::Eip* eip = cloud_.vpc().Find(id);
+    if (!eip || !eip->tags.contains(std::string(kOwnerTag))) return "";
+    return eip->tags.at(std::string(kOwnerTag));
+  }
+  bool IsThere(const std::string& id) {
+    cloud_.vpc().Settle(executor_.WallNow());
+    return cloud_.vpc().Find(id) != nullptr;
+  }
+  // The next lists of the cloud have nothing in them.
+  void EmptyLists(int how_many) {
+    script_.on_call = [left = how_many](const std::string& action,
+                                        cloud::simulator::Fate& fate) mutable {
+      if (action == "DescribeEipAddresses" && left-- > 0) fate.empty_list = true;
+    };
+  }
   std::uint64_t Calls(const std::string& action) {
     const auto found = cloud_.calls().find(action);
     return found == cloud_.calls().end() ? 0 : found->second.carried_out;

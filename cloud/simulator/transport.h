@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "async/executor.h"
-#include "cloud/simulator/aliyun/cloud.h"
+#include "cloud/simulator/server.h"
 #include "http/transport.h"
 
 namespace berth::cloud::simulator {
@@ -57,7 +57,7 @@ class Latency : public Fates {
 // crashed. The executor is the cloud's and so is its date.
 class Network {
  public:
-  Network(Cloud& cloud, async::Executor& executor, Fates& fates)
+  Network(Server& cloud, async::Executor& executor, Fates& fates)
       : cloud_(cloud), executor_(executor), fates_(fates) {}
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -71,7 +71,7 @@ class Network {
   void Carry(const std::shared_ptr<Call>& call);
   void Arrive(const std::shared_ptr<Call>& call);
 
-  Cloud& cloud_;
+  Server& cloud_;
   async::Executor& executor_;
   Fates& fates_;
   std::map<std::uint64_t, async::Handle> under_way_;

@@ -1,34 +1,9 @@
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "cloud/simulator/aliyun/wire.h"
-#include "json/json.h"
-
 namespace berth::cloud::simulator {
-namespace {
-
-// The answer of a cloud whose index is behind.
-void EmptyList(http::Response& response) {
-  auto answer = Json::Parse(response.body, 8);
-  if (!answer) return;
-  for (const auto& [outer, inner] :
-       {std::pair{"EipAddresses", "EipAddress"}, {"NetworkInterfaceSets", "NetworkInterfaceSet"}}) {
-    if (!answer->contains(outer)) continue;
-    (*answer)["TotalCount"] = 0;
-    (*answer)[outer][inner] = Json::Array();
-  }
-  if (answer->contains("Content") && (*answer)["Content"].contains("Data")) {
-    (*answer)["Content"]["Total"] = 0;
-    (*answer)["Content"]["Data"] = Json::Array();
-  }
-  if (answer->contains("NextToken")) (*answer)["NextToken"] = "";
-  response.body = answer->to_string();
-}
-
-}  // namespace
-
 struct Network::Call {
   http::Request request;
   http::Transport::Done done;
@@ -95,13 +70,13 @@ Fate Network::Draw(const http::Request& request) {
   Fate fate = fates_.Draw(request);
   if (cloud_.faults().all().empty()) return fate;
   const auto fault = cloud_.faults().Take(
-      Received(request).action,
+      cloud_.ActionOf(request),
       {Fault::Kind::kRefused, Fault::Kind::kLostAnswer, Fault::Kind::kDelayed});
   if (!fault) return fate;
   fate.back += fault->delay;
   if (fault->kind == Fault::Kind::kLostAnswer) fate.answered = false;
   if (fault->kind == Fault::Kind::kRefused) {
-    fate.refusal = Refusal{400, fault->code, "Refused, as somebody has asked for."};
+    fate.refusal = cloud_.RefusalWith(fault->code);
     fate.carried_out = false;
   }
   return fate;
@@ -120,7 +95,7 @@ void Network::Arrive(const std::shared_ptr<Call>& call) {
   if (call->state == Call::Caller::kLetGo && !fate.outlives_caller) return;
   http::Response response;
   if (fate.carried_out) response = cloud_.Answer(call->request, executor_.WallNow());
-  if (fate.empty_list) EmptyList(response);
+  if (fate.empty_list) cloud_.EmptyLists(response);
   if (fate.refusal) response = cloud_.Decline(call->request, *fate.refusal);
   const auto back = executor_.Now() + fate.back;
   if (call->state != Call::Caller::kWaits || !fate.answered) return;

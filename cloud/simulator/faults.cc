@@ -1,4 +1,4 @@
-#include "cloud/simulator/aliyun/faults.h"
+#include "cloud/simulator/faults.h"
 
 #include <algorithm>
 
