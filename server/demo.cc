@@ -25,8 +25,6 @@ constexpr const char* kPortFlag = "--port";
 constexpr std::chrono::hours kYear{365 * 24};
 constexpr int kNodes = 3;
 constexpr const char* kKeyId = "LTAIdemo";
-constexpr std::chrono::milliseconds kAzureLatency{40};
-constexpr std::chrono::seconds kAzureOperation{2};
 
 std::string NewToken() {
   std::array<unsigned char, 32> bytes{};
