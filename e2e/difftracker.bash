@@ -1,7 +1,7 @@
 # Helpers of the tests of DiffTracker; after "load helpers". There is neither a kubelet nor an EndpointSlice controller: nodes, the status of pods and
 # slices are written here. RUN is a word that egresses have in their names.
 
-in_azure() { curl -fsS --noproxy '*' --cacert "$E2E_DIR/azure/certs/ca.crt" "https://localhost:$E2E_AZURE_PORT$1" "${@:2}"; }
+in_azure() { curl -fsS --noproxy '*' --cacert "$E2E_DIR/azure/certs/ca.crt" "https://localhost:$E2E_AZURE_CONSOLE_PORT$1" "${@:2}"; }
 azure_faults() { in_azure /faults -X PUT -d "$1"; }
 azure_state() { in_azure /state; }
 
