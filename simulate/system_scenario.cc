@@ -70,7 +70,9 @@ SystemScenario::SystemScenario(std::string system) : system_(std::move(system)) 
 SystemScenario::~SystemScenario() = default;
 
 std::unique_ptr<systems::System> SystemScenario::MakeSystem(async::Executor& executor) const {
-  auto all = systems::MakeSystems(executor, {});
+  systems::Options options;
+  options.azure.service_gateway = true;
+  auto all = systems::MakeSystems(executor, options);
   return std::move(*std::ranges::find(all, system_, &systems::System::name));
 }
 

@@ -234,6 +234,11 @@ Placement AddressTable::PlaceOf(AddressIndex address) const {
   return {locations_[entry.location].node_ip, entry.ip};
 }
 
+bool AddressTable::IsAt(AddressIndex address, const Placement& place) const {
+  const Address& entry = addresses_[address];
+  return entry.ip == place.address && locations_[entry.location].node_ip == place.node_ip;
+}
+
 bool AddressTable::Wants(const Ref& ref) const {
   const Service& service = services_[ref.service];
   return service.is_protected ? ref.mirrored : ref.desired > 0 && service.serving;

@@ -73,6 +73,7 @@ class AddressTable {
   void Unwatch(AddressIndex address);
   std::vector<std::pair<AddressIndex, ServiceIndex>> TakeCleared();
   Placement PlaceOf(AddressIndex address) const;
+  bool IsAt(AddressIndex address, const Placement& place) const;
   std::vector<ServiceIndex> ServicesAt(AddressIndex address) const;  // O(r)
 
   // Services whose counts changed since the last time.

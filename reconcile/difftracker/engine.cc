@@ -68,24 +68,44 @@ void Engine::RemoveService(std::string_view uid, async::TimePoint now) {
 
 void Engine::SetSlice(std::string_view slice, std::string_view service,
                       const std::vector<Placement>& endpoints, async::TimePoint now) {
-  const auto known = slices_.find(slice);
   if (endpoints.empty()) return RemoveSlice(slice, now);
-  Slice fresh{.service = Intern(service), .addresses = {}};
-  fresh.addresses.reserve(endpoints.size());
-  for (const Placement& endpoint : endpoints) {
-    fresh.addresses.push_back(table_.AddDesired(endpoint.node_ip, endpoint.address, fresh.service));
+  const ServiceIndex index = Intern(service);
+  auto known = slices_.find(slice);
+  if (known != slices_.end() && known->second.service != index) {
+    RemoveSlice(slice, now);
+    known = slices_.end();
   }
-  ++services_[fresh.service].slices;
-  // Old endpoints go after the new ones came: an endpoint of both never leaves.
   if (known == slices_.end()) {
-    slices_.emplace(slice, std::move(fresh));
-  } else {
-    const Slice old = std::exchange(known->second, std::move(fresh));
-    --services_[old.service].slices;
-    for (const AddressIndex address : old.addresses) table_.RemoveDesired(address, old.service);
-    Tidy(old.service);
+    ++services_[index].slices;
+    known = slices_.emplace(slice, Slice{.service = index, .addresses = {}}).first;
   }
+  ReplaceEndpoints(known->second, endpoints);
   Settle(now);
+}
+
+void Engine::ReplaceEndpoints(Slice& slice, const std::vector<Placement>& endpoints) {
+  // Most events change a few endpoints and keep the order: what is alike at both ends stays.
+  const std::vector<AddressIndex> old = std::move(slice.addresses);
+  const std::size_t shorter = std::min(old.size(), endpoints.size());
+  std::size_t head = 0;
+  while (head < shorter && table_.IsAt(old[head], endpoints[head])) ++head;
+  std::size_t tail = 0;
+  while (tail < shorter - head &&
+         table_.IsAt(old[old.size() - 1 - tail], endpoints[endpoints.size() - 1 - tail])) {
+    ++tail;
+  }
+  slice.addresses.assign(old.begin(), old.begin() + static_cast<std::ptrdiff_t>(head));
+  slice.addresses.reserve(endpoints.size());
+  for (std::size_t i = head; i < endpoints.size() - tail; ++i) {
+    slice.addresses.push_back(
+        table_.AddDesired(endpoints[i].node_ip, endpoints[i].address, slice.service));
+  }
+  slice.addresses.insert(slice.addresses.end(), old.end() - static_cast<std::ptrdiff_t>(tail),
+                         old.end());
+  // Old endpoints go after the new ones came: an endpoint of both never leaves.
+  for (std::size_t i = head; i < old.size() - tail; ++i) {
+    table_.RemoveDesired(old[i], slice.service);
+  }
 }
 
 void Engine::RemoveSlice(std::string_view slice, async::TimePoint now) {

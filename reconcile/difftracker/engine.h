@@ -275,6 +275,7 @@ class Engine {
   template <typename Value>
   using ByText = std::unordered_map<std::string, Value, TextHash, std::equal_to<>>;
 
+  void ReplaceEndpoints(Slice& slice, const std::vector<Placement>& endpoints);
   Service& At(ServiceIndex index);
   ServiceIndex Intern(std::string_view name);
   void Track(ServiceIndex index, Direction direction, async::TimePoint now);
