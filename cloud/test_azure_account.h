@@ -9,6 +9,7 @@
 #include "cloud/azure/gateway_client.h"
 #include "cloud/azure/token_source.h"
 #include "cloud/call_log.h"
+#include "cloud/simulator/azure/account.h"
 #include "cloud/simulator/azure/cloud.h"
 #include "cloud/simulator/transport.h"
 
@@ -17,45 +18,16 @@ namespace berth::cloud {
 // For tests, simulations and benchmarks only: a way to a simulated Azure, and the real client with
 // an identity that it knows. The network, and the cloud behind it, outlive this.
 struct AzureTestClient {
-  static constexpr const char* kTenant = "tenant-of-the-test";
-  static constexpr const char* kClient = "client-of-the-test";
   static constexpr const char* kSecret = "very-secret";
 
   AzureTestClient(async::Executor& executor, simulator::Network& network,
                   const simulator::azure::Cloud::Options& options, azure::ArmOptions limits = {},
                   CallObserver* observer = nullptr)
-      : config(ConfigFor(options)),
+      : config(simulator::azure::ConfigOf(options, kSecret)),
         transport(network, executor),
-        tokens(executor, transport, observer, IdentityOf(config)),
+        tokens(executor, transport, observer, azure::IdentityOf(config, [] { return kSecret; })),
         arm(executor, transport, tokens, observer, Placed(config, std::move(limits))),
         gateway(arm, config) {}
-
-  static void AddIdentity(simulator::azure::Cloud& cloud) {
-    cloud.login().Add({.tenant = kTenant, .id = kClient, .secret = kSecret, .assertions = {}});
-  }
-  static azure::Config ConfigFor(const simulator::azure::Cloud::Options& options) {
-    return {.tenant = kTenant,
-            .subscription = options.subscription,
-            .resource_group = options.resource_group,
-            .location = options.location,
-            .vnet = "vnet",
-            .vnet_resource_group = options.resource_group,
-            .gateway = options.gateway,
-            .client_id = kClient,
-            .client_secret = kSecret,
-            .federated_token_file = {},
-            .endpoint = "https://management.azure.com",
-            .authority = "https://login.microsoftonline.com",
-            .scope = "https://management.azure.com/.default"};
-  }
-  static azure::Identity IdentityOf(const azure::Config& config) {
-    return {.authority = config.authority,
-            .tenant = config.tenant,
-            .client_id = config.client_id,
-            .scope = config.scope,
-            .secret = [secret = config.client_secret] { return secret; },
-            .federated_token_file = {}};
-  }
 
   const azure::Config config;
   simulator::Transport transport;
@@ -79,7 +51,7 @@ struct AzureTestAccount {
       : cloud(std::move(options)),
         network(cloud, executor, fates),
         client(executor, network, cloud.options(), std::move(limits), observer) {
-    AzureTestClient::AddIdentity(cloud);
+    simulator::azure::AddIdentity(cloud, AzureTestClient::kSecret);
   }
 
   simulator::azure::Cloud cloud;

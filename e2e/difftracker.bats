@@ -126,19 +126,21 @@ others() { azure_state | jq -S '[.natGateways[], .publicIPAddresses[], .loadBala
 
 @test "a server killed while it creates and while it deletes leaves nothing behind" {
   egress=egress-$RUN-b
-  create_service killed
+  create_service dying
   egress_pod p3 "$egress" "dt-$RUN-1" 10.77.0.1 10.244.2.3
+  provisioned dying
+  eventually 60 has_addresses "$egress" 10.244.2.3
+  dying=$(uid_of dying)
+  create_service killed
+  kubectl delete svc dying -n "$NS" --wait=false
+  drop_pod p3
   uid=$(uid_of killed)
   eventually 30 in_group publicIPAddresses "$uid-pip"
   kill_berth
   provisioned killed
-  eventually 60 has_addresses "$egress" 10.244.2.3
-  kubectl delete svc killed -n "$NS" --wait=false
-  drop_pod p3
-  kill_berth
-  eventually 90 gone svc killed
+  eventually 90 gone svc dying
   eventually 90 gone pod p3
-  eventually 30 nothing_of "$uid"
+  eventually 30 nothing_of "$dying"
   eventually 30 nothing_of "$egress"
 }
 

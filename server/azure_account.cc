@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "http/client_transport.h"
 #include "http/file.h"
+#include "server/cloud_transport.h"
 
 namespace berth::server {
 namespace {
@@ -27,16 +27,6 @@ Result<azure::Config> ReadConfig(const systems::AzureOptions& options) {
                            Variable);
 }
 
-azure::Identity IdentityOf(const azure::Config& config, std::function<std::string()> secret) {
-  const bool federated = !config.federated_token_file.empty();
-  return {.authority = config.authority,
-          .tenant = config.tenant,
-          .client_id = config.client_id,
-          .scope = config.scope,
-          .secret = federated ? nullptr : std::move(secret),
-          .federated_token_file = config.federated_token_file};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<AzureAccount>> AzureAccount::Open(async::Executor& executor,
@@ -45,20 +35,14 @@ Result<std::unique_ptr<AzureAccount>> AzureAccount::Open(async::Executor& execut
                                                          const systems::AzureOptions& options) {
   const auto config = ReadConfig(options);
   if (!config) return std::unexpected(config.error());
-  http::Peer::Options peer;
-  if (!options.ca_file.empty()) {
-    auto ca = ReadFile(options.ca_file);
-    if (!ca) return std::unexpected(ca.error());
-    peer.ca_pem = std::move(*ca);
-  }
-  auto transport = std::make_unique<http::ClientTransport>(
-      client, std::make_shared<http::Peer>(std::move(peer)), executor);
+  auto transport = OpenCloudTransport(executor, client, options.ca_file);
+  if (!transport) return std::unexpected(transport.error());
   // A half-written file leaves the secret as it was.
   auto secret = [options, last = config->client_secret]() mutable {
     if (const auto now = ReadConfig(options)) last = now->client_secret;
     return last;
   };
-  return std::make_unique<AzureAccount>(executor, std::move(transport), *config, std::move(secret),
+  return std::make_unique<AzureAccount>(executor, *std::move(transport), *config, std::move(secret),
                                         observer);
 }
 
@@ -66,7 +50,7 @@ AzureAccount::AzureAccount(async::Executor& executor, std::unique_ptr<http::Tran
                            const azure::Config& config, std::function<std::string()> secret,
                            cloud::CallObserver* observer)
     : transport_(std::move(transport)),
-      tokens_(executor, *transport_, observer, IdentityOf(config, std::move(secret))),
+      tokens_(executor, *transport_, observer, azure::IdentityOf(config, std::move(secret))),
       arm_(executor, *transport_, tokens_, observer,
            {.endpoint = config.endpoint, .api_version = config.api_version}),
       gateway_(arm_, config) {}

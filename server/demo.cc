@@ -8,6 +8,7 @@
 
 #include "certs/authority.h"
 #include "certs/store.h"
+#include "cloud/simulator/azure/account.h"
 #include "handlers/memory/webhook_calls.h"
 #include "http/file.h"
 #include "kube/yaml.h"
@@ -183,8 +184,7 @@ std::unique_ptr<AzureAccount> Demo::OpenAzure(async::Executor& executor,
   for (const auto& system : systems) {
     if (system->enabled()) system->FillDemo({.azure = &cloud->cloud()});
   }
-  const auto config =
-      SimulatedAzure::ConfigOf(cloud->cloud().options(), secret, "https://management.azure.com");
+  const auto config = cloud::simulator::azure::ConfigOf(cloud->cloud().options(), secret);
   return std::make_unique<AzureAccount>(
       executor, std::move(cloud), config, [secret] { return secret; }, observer);
 }

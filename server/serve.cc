@@ -68,8 +68,7 @@ class Server {
 
  private:
   kube::Result<void> Connect();
-  kube::Result<void> OpenAccount();
-  kube::Result<void> OpenAzure();
+  kube::Result<void> OpenAccounts();
   void ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback);
   std::function<void(const PostedJson&, Listener::Answer)> ReviewPosted();
   void AddListeners();
@@ -135,41 +134,36 @@ kube::Result<void> Server::Connect() {
   return {};
 }
 
-kube::Result<void> Server::OpenAccount() {
-  if (options_.systems.aliyun.region.empty()) return {};
-  if (!client_) return kube::Terminal("--aliyun-region needs an API server");
+kube::Result<void> Server::OpenAccounts() {
+  const systems::Options& systems = options_.systems;
+  const bool with_aliyun = !systems.aliyun.region.empty();
+  const bool with_azure = systems.azure.service_gateway;
+  if (!client_ && (with_aliyun || with_azure)) {
+    return kube::Terminal(
+        Format("{} needs an API server", with_aliyun ? "--aliyun-region" : "--service-gateway"));
+  }
   kube::Result<void> opened;
-  control_thread_.Run([&] {
-    if (demo_) {
-      account_ = demo_->OpenAccount(control_thread_, &call_history_, systems_);
-      return;
-    }
-    auto account = AliyunAccount::Open(control_thread_, client_->http(), &call_history_,
-                                       options_.systems.aliyun);
+  // Keeps an account, or the error of the first one that cannot be opened.
+  const auto keep = [&opened](auto account, auto& place) {
     if (account) {
-      account_ = std::move(*account);
-    } else {
+      place = std::move(*account);
+    } else if (opened) {
       opened = std::unexpected(account.error());
     }
-  });
-  return opened;
-}
-
-kube::Result<void> Server::OpenAzure() {
-  if (!options_.systems.azure.service_gateway) return {};
-  if (!client_) return kube::Terminal("--service-gateway needs an API server");
-  kube::Result<void> opened;
+  };
   control_thread_.Run([&] {
     if (demo_) {
-      azure_ = demo_->OpenAzure(control_thread_, &call_history_, systems_);
+      if (with_aliyun) account_ = demo_->OpenAccount(control_thread_, &call_history_, systems_);
+      if (with_azure) azure_ = demo_->OpenAzure(control_thread_, &call_history_, systems_);
       return;
     }
-    auto account = AzureAccount::Open(control_thread_, client_->http(), &call_history_,
-                                      options_.systems.azure);
-    if (account) {
-      azure_ = std::move(*account);
-    } else {
-      opened = std::unexpected(account.error());
+    if (with_aliyun) {
+      keep(AliyunAccount::Open(control_thread_, client_->http(), &call_history_, systems.aliyun),
+           account_);
+    }
+    if (with_azure) {
+      keep(AzureAccount::Open(control_thread_, client_->http(), &call_history_, systems.azure),
+           azure_);
     }
   });
   return opened;
@@ -192,8 +186,7 @@ kube::Result<void> Server::Prepare() {
 
   serving_->Set(true);
   if (auto done = Connect(); !done) return done;
-  if (auto done = OpenAccount(); !done) return done;
-  if (auto done = OpenAzure(); !done) return done;
+  if (auto done = OpenAccounts(); !done) return done;
   authenticator_ = std::make_unique<apis::Authenticator>(client_.get(), NameOfPeer);
   authorizer_ = std::make_unique<apis::Authorizer>(client_.get());
   api_ = std::make_unique<apis::ApiServer>(*authenticator_, *authorizer_, registry_);

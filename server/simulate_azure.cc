@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "cloud/simulator/azure/account.h"
 #include "cloud/simulator/azure/console.h"
 #include "log/format.h"
 #include "server/cloud_thread.h"
@@ -56,7 +57,7 @@ class AzureFront {
 // As Azure's own cloud config.
 std::string CloudConfig(const std::string& secret, std::uint16_t port) {
   const std::string endpoint = Format("https://localhost:{}", port);
-  const auto config = SimulatedAzure::ConfigOf({}, secret, endpoint);
+  const auto config = cloud::simulator::azure::ConfigOf({}, secret, endpoint);
   Json file;
   file["cloud"] = "AzurePublicCloud";
   file["tenantId"] = config.tenant;

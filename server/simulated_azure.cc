@@ -1,5 +1,7 @@
 #include "server/simulated_azure.h"
 
+#include "cloud/simulator/azure/account.h"
+
 namespace berth::server {
 namespace {
 
@@ -21,25 +23,7 @@ SimulatedAzure::SimulatedAzure(async::Executor& executor, const SimulateAzureOpt
       weather_(executor, {options.latency, options.lost_answers, options.refused}),
       network_(cloud_, executor, weather_),
       transport_(network_, executor) {
-  cloud_.login().Add({.tenant = kTenant, .id = kClient, .secret = secret, .assertions = {}});
-}
-
-cloud::azure::Config SimulatedAzure::ConfigOf(const azure::Cloud::Options& options,
-                                              const std::string& secret,
-                                              const std::string& endpoint) {
-  return {.tenant = kTenant,
-          .subscription = options.subscription,
-          .resource_group = options.resource_group,
-          .location = options.location,
-          .vnet = "berth",
-          .vnet_resource_group = options.resource_group,
-          .gateway = options.gateway,
-          .client_id = kClient,
-          .client_secret = secret,
-          .federated_token_file = {},
-          .endpoint = endpoint,
-          .authority = endpoint,
-          .scope = "https://management.azure.com/.default"};
+  azure::AddIdentity(cloud_, secret);
 }
 
 }  // namespace berth::server

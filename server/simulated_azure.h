@@ -3,7 +3,6 @@
 #include <string>
 
 #include "async/executor.h"
-#include "cloud/azure/config.h"
 #include "cloud/simulator/azure/cloud.h"
 #include "cloud/simulator/transport.h"
 #include "server/options.h"
@@ -15,9 +14,6 @@ namespace berth::server {
 // simulate-azure`. On the executor's thread.
 class SimulatedAzure : public http::Transport {
  public:
-  static constexpr const char* kTenant = "00000000-0000-0000-0000-00000000face";
-  static constexpr const char* kClient = "00000000-0000-0000-0000-00000000cafe";
-
   // Whoever knows the secret may call it.
   SimulatedAzure(async::Executor& executor, const SimulateAzureOptions& options,
                  const std::string& secret);
@@ -28,9 +24,6 @@ class SimulatedAzure : public http::Transport {
   }
 
   cloud::simulator::azure::Cloud& cloud() { return cloud_; }
-  // An account's with it, at any endpoint.
-  static cloud::azure::Config ConfigOf(const cloud::simulator::azure::Cloud::Options& options,
-                                       const std::string& secret, const std::string& endpoint);
 
  private:
   cloud::simulator::azure::Cloud cloud_;

@@ -29,8 +29,8 @@ TEST_F(DiffTrackerPreflightTest, TellsOfServicesThatCannotBeServedAndOfThoseThat
       Lines(on),
       ElementsAre("Service default/old: cloud-provider-azure has a load balancer for it, and Berth "
                   "makes another one",
-                  "Service default/sticky: spec.sessionAffinity is ClientIP: a service gateway "
-                  "spreads connections without affinity (UnsupportedSessionAffinity)"));
+                  "Service default/sticky: spec.sessionAffinity is ClientIP: a gateway has no "
+                  "affinity (UnsupportedSessionAffinity)"));
   EXPECT_THAT(Lines(), IsEmpty()) << "another controller looks after them";
 }
 

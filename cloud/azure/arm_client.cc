@@ -1,9 +1,11 @@
 #include "cloud/azure/arm_client.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <utility>
 
+#include "cloud/query.h"
 #include "log/escape.h"
 #include "log/format.h"
 
@@ -223,10 +225,14 @@ http::Request ArmClient::RequestOf(const ArmCall& call, const std::string& token
   return request;
 }
 
-// Links of the cloud carry their own api-version.
+// Links of the cloud are encoded and carry their own api-version.
 std::string ArmClient::AddressOf(const std::string& target) const {
   if (!target.starts_with('/')) return target;
-  return Format("{}{}?api-version={}", options_.endpoint, target, options_.api_version);
+  std::string path;
+  for (const auto part : std::views::split(std::string_view(target).substr(1), '/')) {
+    path += '/' + Encode(std::string_view(part.begin(), part.end()));
+  }
+  return Format("{}{}?api-version={}", options_.endpoint, path, options_.api_version);
 }
 
 CallLine& ArmClient::LineOf(const std::string& method) {

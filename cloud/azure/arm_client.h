@@ -42,7 +42,7 @@ struct ArmOptions {
 struct ArmCall {
   std::string action;  // as people and records name it: "PutLoadBalancer"
   std::string method = "GET";
-  std::string target;    // a path without the api-version, or a whole address of the cloud's
+  std::string target;    // a resource ID or what is below it, or a whole address of the cloud's
   std::string resource;  // what it is about, for people
   std::string body = {};
   std::vector<http::Header> headers = {};

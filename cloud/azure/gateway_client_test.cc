@@ -136,6 +136,20 @@ TEST_F(GatewayClientTest, NobodyElsesResourceIsOverwritten) {
   EXPECT_TRUE(Wait(gateway_.Delete(*replaced, {})));
 }
 
+// Parentheses are good in names of resource groups, and percent-encoding belongs to addresses
+// alone.
+TEST_F(GatewayClientTest, ReferencesAreNotEncoded) {
+  sim::Cloud::Options options = Options();
+  options.resource_group = "my(group)";
+  AzureTestAccount account(executor_, fates_, options);
+  ServiceGateway& gateway = account.client.gateway;
+  ASSERT_TRUE(Wait(gateway.Put(PublicIp{.name = "u1-pip"}, {})));
+  const auto made = Wait(gateway.Put(LoadBalancer{.name = "u1", .public_ip = "u1-pip"}, {}));
+  ASSERT_TRUE(made) << made.error().message;
+  const auto registered = Wait(gateway.UpdateServices({{.name = "u1", .load_balancer = "u1"}}));
+  EXPECT_TRUE(registered) << registered.error().message;
+}
+
 TEST_F(GatewayClientTest, ListsHaveAllPagesAndOthersResources) {
   for (int i = 0; i < 10; ++i) MakeIp("ip-" + std::to_string(i));
   EXPECT_EQ(Wait(gateway_.PublicIps())->size(), 10u);

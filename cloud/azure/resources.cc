@@ -5,7 +5,6 @@
 
 #include "cloud/answer.h"
 #include "cloud/names.h"
-#include "cloud/query.h"
 #include "log/format.h"
 
 namespace berth::cloud::azure {
@@ -156,22 +155,20 @@ Json ServiceBody(const ServiceUpdate& update, const ResourceIds& ids) {
 
 ResourceIds::ResourceIds(const Config& config)
     : base_(Format("/subscriptions/{}/resourceGroups/{}/providers/Microsoft.Network",
-                   Encode(config.subscription), Encode(config.resource_group))),
+                   config.subscription, config.resource_group)),
       gateway_(Of(kServiceGateways, config.gateway)),
       vnet_(Format("/subscriptions/{}/resourceGroups/{}/providers/Microsoft.Network/"
                    "virtualNetworks/{}",
-                   Encode(config.subscription), Encode(config.vnet_resource_group),
-                   Encode(config.vnet))) {}
+                   config.subscription, config.vnet_resource_group, config.vnet)) {}
 
 std::string ResourceIds::List(std::string_view type) const { return Format("{}/{}", base_, type); }
 
 std::string ResourceIds::Of(std::string_view type, std::string_view name) const {
-  return Format("{}/{}/{}", base_, type, Encode(name));
+  return Format("{}/{}/{}", base_, type, name);
 }
 
 std::string ResourceIds::Pool(std::string_view load_balancer) const {
-  return Format("{}/backendAddressPools/{}", Of(kLoadBalancers, load_balancer),
-                Encode(load_balancer));
+  return Format("{}/backendAddressPools/{}", Of(kLoadBalancers, load_balancer), load_balancer);
 }
 
 std::string ResourceIds::Frontend(std::string_view load_balancer) const {

@@ -16,7 +16,7 @@ inline constexpr std::string_view kLoadBalancers = "loadBalancers";
 inline constexpr std::string_view kNatGateways = "natGateways";
 inline constexpr std::string_view kServiceGateways = "serviceGateways";
 
-// The resource IDs of one account, which are paths of its API too.
+// The resource IDs of one account, which are paths of its API too once their parts are encoded.
 class ResourceIds {
  public:
   explicit ResourceIds(const Config& config);

@@ -59,6 +59,16 @@ std::chrono::seconds LifetimeOf(const Json& answer) {
 
 }  // namespace
 
+Identity IdentityOf(const Config& config, std::function<std::string()> secret) {
+  const bool federated = !config.federated_token_file.empty();
+  return {.authority = config.authority,
+          .tenant = config.tenant,
+          .client_id = config.client_id,
+          .scope = config.scope,
+          .secret = federated ? nullptr : std::move(secret),
+          .federated_token_file = config.federated_token_file};
+}
+
 TokenSource::TokenSource(async::Executor& executor, http::Transport& transport,
                          CallObserver* observer, Identity identity)
     : executor_(executor),

@@ -6,6 +6,7 @@
 
 #include "async/executor.h"
 #include "async/task.h"
+#include "cloud/azure/config.h"
 #include "cloud/call_log.h"
 #include "cloud/renewed.h"
 #include "http/transport.h"
@@ -23,6 +24,9 @@ struct Identity {
   std::function<std::string()> secret;
   std::filesystem::path federated_token_file;  // read for every token
 };
+
+// The identity of a cloud config. `secret` is not asked where it proves itself with a file.
+Identity IdentityOf(const Config& config, std::function<std::string()> secret);
 
 // Where bearer tokens come from. Of the control thread; outlives the tasks it gives.
 class Tokens {

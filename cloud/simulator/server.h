@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,12 @@ struct Refusal {
   int http_code = 400;  // 200: an error of Alibaba's EFLO, whose code is a number
   std::string code;
   std::string message;
+};
+
+// Calls of an action that were let in.
+struct CallCounts {
+  std::uint64_t carried_out = 0;  // whatever the answer was
+  std::uint64_t throttled = 0;
 };
 
 // A simulated cloud as the way to it sees it: a request goes in, a response comes out. One thread

@@ -53,10 +53,10 @@ void CheckFamilies(const Service& service, std::vector<Refusal>& refusals) {
   if (service.ip_families.size() > 1) {
     refusals.push_back({"UnsupportedDualStack", "spec.ipFamilies",
                         Format("{},{}", service.ip_families[0], service.ip_families[1]),
-                        "a load balancer has one family: make a Service for each"});
+                        "make a Service for each family"});
   } else if (service.ip_family_policy == "RequireDualStack") {
     refusals.push_back({"UnsupportedDualStack", "spec.ipFamilyPolicy", service.ip_family_policy,
-                        "a load balancer has one family: make a Service for each"});
+                        "make a Service for each family"});
   }
 }
 
@@ -75,11 +75,11 @@ std::vector<Refusal> RefusalsOf(const Service& service) {
   if (!service.IsOurs()) return refusals;
   if (service.internal) {
     refusals.push_back({"UnsupportedInternalLoadBalancer", AnnotationField(kInternalAnnotation),
-                        "true", "a service gateway has public load balancers only"});
+                        "true", "a gateway has public ones only"});
   }
   if (service.client_affinity) {
     refusals.push_back({"UnsupportedSessionAffinity", "spec.sessionAffinity", "ClientIP",
-                        "a service gateway spreads connections without affinity"});
+                        "a gateway has no affinity"});
   }
   if (!service.load_balancer_ip.empty()) {
     refusals.push_back({"UnsupportedLoadBalancerIP", "spec.loadBalancerIP",

@@ -35,11 +35,7 @@ class Cloud : public Server {
     // AddCommonBandwidthPackageIp.
     Throttle::Limits calls_per_minute;
   };
-  // Calls of an action that were let in.
-  struct Calls {
-    std::uint64_t carried_out = 0;  // whatever the answer was
-    std::uint64_t throttled = 0;
-  };
+  using Calls = CallCounts;
 
   explicit Cloud(Options options);
   Cloud(const Cloud&) = delete;

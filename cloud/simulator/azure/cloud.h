@@ -34,11 +34,7 @@ class Cloud : public Server {
     std::size_t page = 100;
     RateLimits limits;
   };
-  // Calls of an action that had a good token.
-  struct Calls {
-    std::uint64_t carried_out = 0;  // whatever the answer was
-    std::uint64_t throttled = 0;
-  };
+  using Calls = CallCounts;
 
   explicit Cloud(Options options);
   Cloud(const Cloud&) = delete;

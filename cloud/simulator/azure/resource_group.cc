@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "cloud/query.h"
 #include "log/format.h"
 
 namespace berth::cloud::simulator::azure {
@@ -25,7 +24,7 @@ std::size_t SizeIn(const std::map<std::string, std::size_t>& sizes, const std::s
 }  // namespace
 
 std::string ResourceGroup::IdOf(std::string_view type, std::string_view name) const {
-  return Format("{}/{}/{}", base_, Spelled(type), Encode(name));
+  return Format("{}/{}/{}", base_, Spelled(type), name);
 }
 
 std::string ResourceGroup::KeyOf(const std::string& id) const {
