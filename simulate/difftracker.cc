@@ -31,7 +31,10 @@ class DiffTracker::Trouble : public simulator::Fates {
  public:
   Trouble(World& world, const simulator::azure::Cloud& cloud) : world_(world), cloud_(cloud) {}
 
-  simulator::Fate Draw(const http::Request& /*request*/) override {
+  simulator::Fate Draw(const http::Request& request) override {
+    if (world_.tracing()) {
+      world_.Trace("to the cloud: {} {}", cloud_.ActionOf(request), request.body);
+    }
     Dice& random = world_.random();
     const Faults& faults = world_.faults();
     simulator::Fate fate{.there = random.Between(1ms, 50ms), .back = random.Between(1ms, 50ms)};

@@ -118,8 +118,13 @@ void DiffTracker::Meddle(World& world) {
   std::advance(chosen, static_cast<std::ptrdiff_t>(Below(services.size())));
   const std::string name = chosen->first;
   if (chosen->second.is_default) return;
-  world.Trace("others meddle with {}", name);
-  switch (Below(5)) {
+  const std::uint64_t kind = Below(5);
+  world.Trace("others meddle with {} ({})", name, kind);
+  // Azure lets nobody delete a public IP or a NAT gateway that is in use.
+  const auto erase = [this](const std::string& key) {
+    if (cloud_.group().ReferrersOf(key).empty()) cloud_.group().Erase(key);
+  };
+  switch (kind) {
     case 0:
       cloud_.gateway().SetLocation("10.9.9.9", {{"10.8.8.8", {name}}});
       return;
@@ -127,11 +132,9 @@ void DiffTracker::Meddle(World& world) {
       cloud_.group().Erase("loadbalancers/" + name);
       return;
     case 2:
-      cloud_.group().Erase("natgateways/" + name);
-      return;
+      return erase("natgateways/" + name);
     case 3:
-      cloud_.group().Erase(Format("publicipaddresses/{}-pip", name));
-      return;
+      return erase(Format("publicipaddresses/{}-pip", name));
     default: {
       const auto locations = cloud_.gateway().locations();
       if (!locations.empty()) cloud_.gateway().SetLocation(locations.begin()->first, {});

@@ -45,8 +45,9 @@ Counted Count(const cloud::simulator::azure::Cloud& cloud) {
 class Cluster {
  public:
   Cluster() {
-    Post("/api/v1/namespaces", R"({"metadata":{"name":"kube-system"}})");
-    Post("/api/v1/namespaces", R"({"metadata":{"name":"default"}})");
+    for (const char* name : {"kube-system", "default"}) {
+      Post("/api/v1/namespaces", Format(R"({{"metadata":{{"name":"{}"}}}})", name));
+    }
     leadership_.Start();
     Until([this] { return system_.started(); });
   }
@@ -77,7 +78,7 @@ class Cluster {
     int code = 0;
     server_.Handle({.method = kube::Method::kPost, .path = path, .body = body},
                    [&code](const kube::Response& response) { code = response.code; });
-    if (code != 201) Fail(Format("{}: {}", path, code));
+    if (code != 201 && code != 409) Fail(Format("{}: {}", path, code));
   }
 
   async::TestExecutor executor_;
