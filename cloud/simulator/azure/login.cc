@@ -33,7 +33,8 @@ http::Response Login::Answer(const ReceivedRequest& request, const std::string& 
   if (request.Parameter("grant_type") != "client_credentials") {
     return Refused(400, "unsupported_grant_type", "AADSTS70003: the grant is not supported.");
   }
-  if (!request.Parameter("scope").ends_with("/.default")) {
+  // Libraries add scopes of their own: "openid offline_access profile".
+  if (!(request.Parameter("scope") + " ").contains("/.default ")) {
     return Refused(400, "invalid_scope", "AADSTS70011: the scope is not valid.");
   }
   const auto client = clients_.find(request.Parameter("client_id"));

@@ -37,7 +37,7 @@ class TestCaller {
   Answered Login(Parameters proof) {
     proof.insert({{"grant_type", "client_credentials"},
                   {"client_id", "c"},
-                  {"scope", "https://management.azure.com/.default"}});
+                  {"scope", "https://management.azure.com/.default openid offline_access"}});
     return Send({.method = "POST",
                  .url = "https://login/t/oauth2/v2.0/token",
                  .headers = {{"content-type", "application/x-www-form-urlencoded"}},
