@@ -215,6 +215,9 @@ std::vector<UserKind> EniUsers(const EniFleet& fleet, bool strange) {
   std::map<std::string, Texts> labels = {
       {"k8s.aliyun.com/exclusive-mode-eni-type", {"eniOnly", "ENIONLY", "x"}}};
   if (!fleet.has_lingjun) labels["alibabacloud.com/lingjun-worker"] = lingjun;
+  // The simulated ECS does not know EFLO's ENIs: a node with some cannot be moved to its API.
+  Texts apis = {"hdeni", "ecs-hdeni"};
+  if (!fleet.has_lingjun) apis.emplace_back("ecs");
   UserKind nodes{.crd = "nodes.network.alibabacloud.com",
                  .weight = 12,
                  .names = names,
@@ -224,14 +227,17 @@ std::vector<UserKind> EniUsers(const EniFleet& fleet, bool strange) {
                  .favourite = "spec.pool.minPoolSize",
                  .next = {},
                  .labels = labels,
-                 .annotations = {{"k8s.aliyun.com/eno-api", {"ecs", "hdeni", "ecs-hdeni"}}}};
+                 .annotations = {{"k8s.aliyun.com/eno-api", apis}}};
   UserKind runtimes{
       .crd = "noderuntimes.network.alibabacloud.com",
-      .weight = 1,
+      .weight = 3,
       .names = fleet.names(),
       .generated_names = {},
       .spec = [](World&, const std::string&, const std::string&) { return Json::Object(); },
-      .values = {},
+      .values = {{"status.pods",
+                  {R"({"uid-0":{"podID":"default/p0","status":{"deleted":)"
+                   R"({"lastUpdateTime":"2026-01-01T00:00:00Z"}}}})",
+                   "{}"}}},
       .favourite = "",
       .next = {},
       .labels = {},

@@ -105,7 +105,6 @@ class Cluster {
   explicit Cluster(int nodes) : nodes_(nodes) {
     credentials_.now = cloud::aliyun::Credential{"LTAI-of-the-bench", "very-secret", ""};
     InstallCrds(server_);
-    Must(kube::Method::kPost, "/api/v1/namespaces", R"({"metadata":{"name":"kube-system"}})");
     for (int i = 0; i < nodes; ++i) CreateNode(i);
     api_.on_written = [this](const kube::Request& request) { Written(request); };
     leadership_.Start();
@@ -151,7 +150,7 @@ class Cluster {
              NodeName(number), eni::kFinalizer, number));
     std::string nics;
     for (int i = 0; i < kEnisOfNode; ++i) {
-      nics += Format(R"({}"{1}":{{"id":"{1}","status":"Attaching"}})", i == 0 ? "" : ",",
+      nics += Format(R"({0}"{1}":{{"id":"{1}","status":"Attaching"}})", i == 0 ? "" : ",",
                      EniId(number * kEnisOfNode + i));
     }
     Must(kube::Method::kPatch, Format("{}/{}/status", kNodes, NodeName(number)),
@@ -180,7 +179,7 @@ class Cluster {
   struct Accounts : cloud::EniAccounts {
     explicit Accounts(cloud::Enis& to_use) : enis(to_use) {}
     async::Task<Result<cloud::Place>> Here() override {
-      co_return cloud::Place{.account = "1234567890123456", .region = "cn-hangzhou"};
+      co_return cloud::Place{.region = "cn-hangzhou", .account = "1234567890123456"};
     }
     cloud::Enis& In(const std::string&) override { return enis; }
     cloud::Enis& enis;
