@@ -93,6 +93,33 @@ TEST(PoolPods, ABindingWithoutAUidIsThatOfTheLivePodOfItsName) {
   EXPECT_EQ(ip.pod_uid, "uid-1");
 }
 
+TEST(PoolPods, APodInheritsNoAddressThatItWouldNotGetNow) {
+  Node node = SampleNode();
+  Show(node, {SampleEni(1, 2), SampleEni(2, 1)});
+  Bind(node, SamplePods(1));
+  ASSERT_EQ(AddressesOfPod(node.status, "default/pod-1"), AddressOf(1, 1));
+  PodsView next = SamplePods(1);
+  next.pods[0].uid = "uid-1b";
+  const auto heir_of = [&](auto change) {
+    Node copy = node;
+    change(copy);
+    Bind(copy, next);
+    return AddressesOfPod(copy.status, "default/pod-1");
+  };
+  EXPECT_EQ(heir_of([](Node&) {}), AddressOf(1, 1));
+  EXPECT_EQ(heir_of([](Node& n) { n.status.nics.at("eni-1").status = kAttaching; }),
+            AddressOf(2, 1))
+      << "the ENI is being attached again";
+  EXPECT_EQ(heir_of([](Node& n) { n.status.nics.at("eni-1").unschedulable = true; }),
+            AddressOf(2, 1));
+  EXPECT_EQ(heir_of([](Node& n) {
+              n.status.nics.at("eni-1").ipv4.at(AddressOf(1, 1)).status = kInvalid;
+            }),
+            AddressOf(1, 2))
+      << "others have taken the address away";
+  EXPECT_EQ(heir_of([](Node& n) { n.spec.ipv6 = true; }), "") << "it needs a pair now";
+}
+
 TEST(PoolPods, APodThatReplacesOneOfItsNameWaitsForTheTeardownOrTakesAnotherAddress) {
   Node node = SampleNode();
   Show(node, {SampleEni(1, 2)});
