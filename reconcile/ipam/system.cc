@@ -150,6 +150,7 @@ void System::Parts::ListenToPools() {
                work->pools.AddAfter(key, kStatusCheck);
              }
              tell_claim(key, now);
+             if (before.owner_uid != now.owner_uid) tell_claim(key, before);
            },
        .on_delete =
            [this, tell_claim](const std::string& key, const Pool& last) {
@@ -242,6 +243,7 @@ void System::Parts::ListenToClaims() {
              --phases[before.phase];
              ++phases[now.phase];
              queue(key, now);
+             if (before.owner_uid != now.owner_uid) queue(key, before);  // it may be lost
              if (work && before.id.uid != now.id.uid) work->claim.Left(before);
              if (before.id.uid != now.id.uid || now.id.deleting != 0) LookAtSubnetOf(before);
              if (before.allocated != now.allocated) LookAtUnbound(now);
