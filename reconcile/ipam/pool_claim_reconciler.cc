@@ -59,6 +59,29 @@ bool PoolClaimReconciler::HasLostOwner(const Pool& pool, const PoolClaim& claim)
   return own;
 }
 
+// Whether a SubnetClaim is the internal claim without its owner reference. plexaubnet's has the uid
+// of the pool claim as its clusterID.
+bool PoolClaimReconciler::HasLostOwner(const Claim& block, const PoolClaim& claim) const {
+  if (!block.owner_uid.empty() || block.pool != claim.parent || block.id.ns != claim.id.ns) {
+    return false;
+  }
+  if (block.cluster == claim.id.uid) return true;
+  return block.id.name == ChildClaimName(claim.id) &&
+         (block.cluster == ChildPoolName(claim.id) || Serves(block, claim));
+}
+
+// An internal claim of plexaubnet's that has lost its owner reference: it has another name than
+// Berth's, and is found by its Subnet.
+const Claim* PoolClaimReconciler::StrayBlockClaimOf(const PoolClaim& claim) const {
+  const std::string parent = KeyBeside(claim.id.ns + "/", claim.parent);
+  const auto* held = context_.space.BindingOf(parent, claim.id.uid, 0);
+  const Subnet* subnet =
+      held ? context_.caches.SubnetAt(parent, held->block, held->subnet) : nullptr;
+  const Claim* block =
+      subnet ? context_.caches.claims.Get(KeyBeside(parent, subnet->claim_name)) : nullptr;
+  return block && HasLostOwner(*block, claim) ? block : nullptr;
+}
+
 // The child pool. Another one would be made of another block, and leave the users of the first
 // behind: of several that the claim owns the one of its status counts.
 const Pool* PoolClaimReconciler::ChildOf(const PoolClaim& claim) const {
@@ -340,17 +363,26 @@ std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
   return body.to_string();
 }
 
+async::Task<kube::Result<std::string>> PoolClaimReconciler::StrayOrNew(PoolClaim claim) {
+  if (const Claim* stray = StrayBlockClaimOf(claim)) {
+    const Identity id = stray->id;
+    co_return co_await context_.api.Get(kClaims, id.ns, id.name);
+  }
+  std::string name = ChildClaimName(claim.id);
+  std::string body = ClaimBody(claim);
+  co_return co_await Create(&kClaims, std::move(claim), std::move(name), std::move(body));
+}
+
 // The SubnetClaim for the child's block, made when there is none.
 async::Task<kube::Result<Claim>> PoolClaimReconciler::BlockClaim(PoolClaim claim) {
   if (const Claim* known = BlockClaimOf(claim)) co_return *known;
-  const std::string name = ChildClaimName(claim.id);
-  const auto made = co_await Create(&kClaims, claim, name, ClaimBody(claim));
+  const auto made = co_await StrayOrNew(claim);
   if (!made) co_return std::unexpected(made.error());
   auto block = kube::Decode<Claim>(*made);
   if (!block || IsFor(*block, claim)) co_return block;
   // Its owner reference is lost, or it was made by hand, for the child in any case.
-  if (!block->owner_uid.empty() || block->pool != claim.parent || !Serves(*block, claim)) {
-    co_return std::unexpected(ForeignObject("SubnetClaim", name));
+  if (!HasLostOwner(*block, claim) || !Serves(*block, claim)) {
+    co_return std::unexpected(ForeignObject("SubnetClaim", block->id.name));
   }
   if (auto adopted = co_await Adopt(&kClaims, claim, block->id, *made); !adopted) {
     co_return std::unexpected(adopted.error());

@@ -64,6 +64,11 @@ std::optional<std::string> SubnetReconciler::TakeWanted(const std::string& key) 
   return found ? std::optional(found.mapped()) : std::nullopt;
 }
 
+const Subnet* SubnetReconciler::UnseenAt(const std::string& key) const {
+  const auto found = unseen_.find(key);
+  return found == unseen_.end() ? nullptr : &found->second.subnet;
+}
+
 std::vector<const Subnet*> SubnetReconciler::UnseenOf(const std::string& pool) const {
   std::vector<const Subnet*> subnets;
   for (const auto& [key, unseen] : unseen_) {
