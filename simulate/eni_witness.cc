@@ -215,7 +215,10 @@ std::optional<std::string> EniWitness::CheckKept(const NodeView& before,
         if (later && later->pod == address.pod && later->pod_uid == address.pod_uid) continue;
         // Terway did not always write the uid.
         if (later && later->pod == address.pod && address.pod_uid.empty()) continue;
-        if (pod && pod->node == after.name && HasAddress(id, ip)) {
+        const cloud::Eni* eni = products_.Find(id);
+        const bool is_elsewhere =
+            eni && !eni->instance_id.empty() && eni->instance_id != after.instance;
+        if (pod && pod->node == after.name && HasAddress(id, ip) && !is_elsewhere) {
           return Format("{} of {} is not bound to {} any more", ip, id, pod->id());
         }
         if (!pod && pods_.IsSetUp(after.name, address.pod_uid, now - grace_)) {

@@ -8,6 +8,7 @@ Each flaw is an edit of one source, which is undone at the end, also after an in
 
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -100,6 +101,7 @@ def find(seeds):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     arguments = sys.argv[1:]
     seeds = 2000
     if "--seeds" in arguments:

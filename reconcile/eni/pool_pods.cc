@@ -142,23 +142,24 @@ class Binder {
     bound_.freed = true;
   }
 
-  // Pods that have addresses of the node without a binding: those of an earlier owner of the pool.
+  // Pods that have addresses of the node without a binding: those of an earlier owner of the pool,
+  // and addresses that the cloud took from a pod's ENI and has given to another one since.
   void ClaimReported() {
-    std::unordered_map<std::string, std::pair<Nic*, Ip*>> known;
+    std::unordered_map<std::string, const PodView*> reported;
+    for (const PodView& pod : pods_.pods) {
+      for (const std::string& address : pod.addresses)
+        reported.emplace(CanonicalAddress(address), &pod);
+    }
+    if (reported.empty()) return;
     for (auto& [id, nic] : status_.nics) {
       for (auto* addresses : {&nic.ipv4, &nic.ipv6}) {
-        for (auto& [address, ip] : *addresses)
-          known.emplace(CanonicalAddress(address), std::pair(&nic, &ip));
-      }
-    }
-    for (const PodView& pod : pods_.pods) {
-      for (const std::string& address : pod.addresses) {
-        const auto found = known.find(CanonicalAddress(address));
-        if (found == known.end() || !found->second.second->pod.empty()) continue;
-        auto [nic, ip] = found->second;
-        Bind(*ip, pod);
-        if (ip->status == kDeleting) ip->status = kValid;
-        if (nic->status == kDeleting) nic->status = kInUse;
+        for (auto& [address, ip] : *addresses) {
+          const auto pod = reported.find(CanonicalAddress(address));
+          if (pod == reported.end() || !ip.pod.empty()) continue;
+          Bind(ip, *pod->second);
+          if (ip.status == kDeleting) ip.status = kValid;
+          if (nic.status == kDeleting) nic.status = kInUse;
+        }
       }
     }
   }

@@ -93,6 +93,25 @@ TEST(PoolPods, ABindingWithoutAUidIsThatOfTheLivePodOfItsName) {
   EXPECT_EQ(ip.pod_uid, "uid-1");
 }
 
+// The cloud gives an address that it took from one ENI to the next one that asks.
+TEST(PoolPods, AnAddressThatALivePodHasIsGivenToNoOtherPod) {
+  Node node = SampleNode();
+  PodsView pods = SamplePods(1);
+  pods.pods[0].addresses = {AddressOf(1, 1)};
+  Show(node, {SampleEni(1, 1)});
+  Bind(node, pods);
+  Show(node, {}, pods, {}, {"eni-1"});
+  ASSERT_EQ(node.status.nics.at("eni-1").status, kInvalid);
+  cloud::Eni next = SampleEni(2, 2);
+  next.primary_address = AddressOf(1, 1);
+  next.ipv4[0].address = AddressOf(1, 1);
+  Show(node, {next}, pods);
+  pods.pods.push_back(SamplePod(2));
+  EXPECT_EQ(Bind(node, pods).waiting, 0);
+  EXPECT_EQ(AddressesOfPod(node.status, "default/pod-2"), AddressOf(2, 2));
+  EXPECT_EQ(node.status.nics.at("eni-2").ipv4.at(AddressOf(1, 1)).pod, "default/pod-1");
+}
+
 TEST(PoolPods, APodInheritsNoAddressThatItWouldNotGetNow) {
   Node node = SampleNode();
   Show(node, {SampleEni(1, 2), SampleEni(2, 1)});
