@@ -42,6 +42,14 @@ bool IsReplaced(const Context& context, const Subnet& subnet, const Claim& claim
       });
 }
 
+// Whether a child pool stands on the block of the Subnet, as one that its SubnetPoolClaim left.
+bool IsChildsRange(const Space& space, const Subnet& subnet) {
+  if (!subnet.cidr) return false;
+  return std::ranges::any_of(space.Overlapping(subnet.id.ns, *subnet.cidr), [&](const auto* pool) {
+    return pool->pool.parent == subnet.pool && pool->indexed == subnet.cidr;
+  });
+}
+
 }  // namespace
 
 async::Duration SubnetReconciler::Made(const Subnet& subnet) {
@@ -171,11 +179,15 @@ bool SubnetReconciler::IsWanted(const std::string& subnet) {
 }
 
 // How long a Subnet that is being deleted rests yet. A pool that is being deleted, or is gone, has
-// no use for a block that nobody else gets; a Subnet without a block has none to keep.
+// no use for a block that nobody else gets, nor a child pool for its own range; a Subnet without a
+// block has none to keep.
 async::Duration SubnetReconciler::RestOf(const Subnet& subnet) {
   const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
   if (!pool || pool->pool.id.deleting != 0 || IsWanted(subnet.id.Key())) return {};
-  if (context_.space.PlacementOf(subnet).phase != SubnetPhase::kAllocated) return {};
+  if (context_.space.PlacementOf(subnet).phase != SubnetPhase::kAllocated ||
+      IsChildsRange(context_.space, subnet)) {
+    return {};
+  }
   const auto until =
       async::WallTime(std::chrono::seconds(subnet.id.deleting + pool->pool.grace_seconds));
   return std::chrono::duration_cast<async::Duration>(until - context_.executor.WallNow());

@@ -23,6 +23,13 @@ constexpr auto kStatusCheck = 10s;
 // Everything is looked at again now and then: against what nobody thought of.
 constexpr auto kResync = 10min;
 
+// The block that a claim was told it waits for; none if others would do.
+std::optional<Cidr> WaitsFor(const Claim& claim) {
+  if (claim.Lost()) return PromisedBlock(claim);
+  const auto requested = Cidr::Parse(claim.reason == "RequestedCIDRTaken" ? claim.requested : "");
+  return requested ? std::optional(*requested) : std::nullopt;
+}
+
 }  // namespace
 
 struct System::Parts {
@@ -48,7 +55,7 @@ struct System::Parts {
   void OnFigures(const std::string& pool);
   void OnRoom(const std::string& pool);
   void OnFree(const std::string& pool, const std::optional<Cidr>& block);
-  void ServeWaiting(const std::string& pool);
+  void ServeWaiting(const std::string& pool, const std::vector<Cidr>& blocks);
   void OnPlacement(const std::string& subnet);
   void ExpireReservations();
   void CountClaims();
@@ -65,7 +72,7 @@ struct System::Parts {
   std::map<std::string, std::size_t> phases;  // claims in each
   std::set<std::string> dirty;                // pools, for who shows them
   async::Handle expiry;
-  std::set<std::string> freed;  // pools of which blocks have become free in this turn
+  std::map<std::string, std::vector<Cidr>> freed;  // blocks that have become free in this turn
   async::Handle serving;
 };
 
@@ -391,19 +398,20 @@ void System::Parts::OnRoom(const std::string& pool) {
 void System::Parts::OnFree(const std::string& pool, const std::optional<Cidr>& block) {
   if (!work) return;
   if (block) Reclaim(caches.unbound_claims_by_pool, pool, block);
-  freed.insert(pool);
+  auto& blocks = freed[pool];
+  if (block) blocks.push_back(*block);
   if (serving) return;
   serving = executor.RunAfter({}, [this] {
     const auto pools = std::exchange(freed, {});
     serving = {};
-    for (const std::string& key : pools) ServeWaiting(key);
+    for (const auto& [key, given_back] : pools) ServeWaiting(key, given_back);
   });
 }
 
 // Claims that wait take what is free, and only those whose status is to be written are queued: each
 // block that becomes free would wake thousands for nothing. Pool claims follow their internal
 // claims. O(claims that wait), once for all blocks that become free in one turn.
-void System::Parts::ServeWaiting(const std::string& pool) {
+void System::Parts::ServeWaiting(const std::string& pool, const std::vector<Cidr>& blocks) {
   if (!work) return;
   std::vector<const Claim*> waiting;
   caches.claims.ForEachIn(
@@ -415,12 +423,17 @@ void System::Parts::ServeWaiting(const std::string& pool) {
   int none_free = -1;  // nor of any shorter prefix length
   for (const Claim* claim : waiting) {
     const int size = claim->block_size.value_or(Width(Family::kIpv6));
-    if (claim->Exhausted() && size <= none_free && claim->observed == claim->id.generation)
+    const bool told = claim->observed == claim->id.generation && !rests;
+    if (told && claim->Exhausted() && size <= none_free) continue;
+    const auto wanted = told ? WaitsFor(*claim) : std::nullopt;
+    if (wanted &&
+        std::ranges::none_of(blocks, [&](const Cidr& block) { return block.Overlaps(*wanted); })) {
       continue;
+    }
     if (work->claim.BacksOff(*claim)) continue;
     if (work->claim.Serve(*claim)) {
       work->claims.Add(claim->id.Key());
-    } else if (claim->Exhausted() && claim->block_size && !rests) {
+    } else if (told && claim->Exhausted() && claim->block_size) {
       none_free = std::max(none_free, size);
     }
   }

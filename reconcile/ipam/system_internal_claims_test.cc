@@ -16,8 +16,8 @@ constexpr const char* kAllow =
 class InternalClaimTest : public SystemTest {
  protected:
   // A pool claim "pc" of pool "p"; the name of its child pool and of its internal claim.
-  std::string Bound() {
-    Pool("p", "10.0.0.0/16");
+  std::string Bound(const std::string& more = "") {
+    Pool("p", "10.0.0.0/16", more);
     Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":20)");
     executor_.Advance(5s);
     return Status("subnetpoolclaims", "pc").get_value_or<std::string>("boundPoolName", "");
@@ -122,6 +122,16 @@ TEST_F(InternalClaimTest, GivesItsBlockToTheChildPoolThatIsKept) {
   EXPECT_EQ(Allocated("more"), "10.0.1.0/24");
   Claim("beside", "p", 24);
   EXPECT_EQ(Allocated("beside"), "10.0.16.0/24");
+}
+
+TEST_F(InternalClaimTest, GivesItsBlockToTheChildPoolThatIsKeptWithoutAGracePeriod) {
+  const std::string name = Bound(R"(,"reuseGracePeriodSeconds":600)");
+  DeleteOrphaning("pc");
+  CollectGarbage();
+  executor_.Advance(1min);
+  EXPECT_FALSE(Exists("subnetclaims", name));
+  EXPECT_EQ(Reason("subnetpools", name), "Ready");
+  EXPECT_THAT(List("subnets"), IsEmpty());
 }
 
 }  // namespace
