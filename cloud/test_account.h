@@ -12,7 +12,7 @@
 #include "cloud/aliyun/vpc_client.h"
 #include "cloud/call_log.h"
 #include "cloud/simulator/aliyun/cloud.h"
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
 
 namespace berth::cloud {
 

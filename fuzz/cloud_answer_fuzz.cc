@@ -8,6 +8,7 @@
 #include "async/test_executor.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/vpc_client.h"
+#include "fuzz/cloud_errors.h"
 #include "fuzz/require.h"
 
 namespace {
@@ -15,15 +16,7 @@ namespace {
 using namespace berth;
 using namespace berth::cloud;
 
-constexpr std::string_view kSecret = "the-secret";
-constexpr std::size_t kLongestMessage = 4096;
 constexpr int kMostPages = 3;
-
-void CheckError(const Error& error) {
-  Require(!error.message.contains(kSecret), "no message has a secret");
-  Require(!error.reason.contains(kSecret), "no reason has a secret");
-  Require(error.message.size() <= kLongestMessage, "messages are bounded");
-}
 
 void CheckAnswer(const http::Response& response, bool writes) {
   const aliyun::Answer answer = aliyun::ReadAnswer(response, writes, {kSecret});

@@ -5,9 +5,7 @@
 
 #include "cloud/aliyun/credential_source.h"
 #include "cloud/aliyun/role_credentials.h"
-#include "http/client_transport.h"
-#include "http/file.h"
-#include "server/tls_settings.h"
+#include "server/cloud_transport.h"
 
 namespace berth::server {
 namespace {
@@ -76,20 +74,14 @@ Result<std::unique_ptr<AliyunAccount>> AliyunAccount::Open(async::Executor& exec
                                                            http::Client& client,
                                                            cloud::CallObserver* observer,
                                                            const systems::AliyunOptions& options) {
-  http::Peer::Options peer;
-  if (!options.ca_file.empty()) {
-    auto ca = ReadFile(options.ca_file);
-    if (!ca) return std::unexpected(ca.error());
-    peer.ca_pem = std::move(*ca);
-  }
-  auto transport = std::make_unique<http::ClientTransport>(
-      client, std::make_shared<http::Peer>(std::move(peer)), executor);
-  auto credentials = aliyun::OpenCredentials(executor, *transport, observer,
+  auto transport = OpenCloudTransport(executor, client, options.ca_file);
+  if (!transport) return std::unexpected(transport.error());
+  auto credentials = aliyun::OpenCredentials(executor, **transport, observer,
                                              {.folder = options.credentials_dir,
                                               .sts_endpoint = StsEndpointOf(options),
                                               .environment = Variable});
   if (!credentials) return std::unexpected(credentials.error());
-  return std::make_unique<AliyunAccount>(executor, std::move(transport), std::move(*credentials),
+  return std::make_unique<AliyunAccount>(executor, *std::move(transport), std::move(*credentials),
                                          observer, options);
 }
 

@@ -7,7 +7,7 @@
 #include "async/test_executor.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/simulator/aliyun/cloud.h"
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
 
 namespace berth::server {
 namespace {

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
-#include "async/event_loop.h"
 #include "handlers/http.h"
+#include "server/cloud_thread.h"
 #include "server/options.h"
 #include "server/simulated_cloud.h"
 
@@ -30,13 +28,10 @@ class CloudFront {
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback);
 
  private:
-  void Call(http::Request request, http::Callback callback);
+  void Answer(http::Request request, const std::string& path, http::Callback callback);
 
-  async::EventLoop loop_{"cloud"};
-  // The thread's own.
-  std::unique_ptr<SimulatedCloud> cloud_;
-  std::map<std::uint64_t, async::Handle> calls_;
-  std::uint64_t last_call_ = 0;
+  CloudThread thread_;
+  std::unique_ptr<SimulatedCloud> cloud_;  // of the thread
 };
 
 }  // namespace berth::server

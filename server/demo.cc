@@ -8,12 +8,14 @@
 
 #include "certs/authority.h"
 #include "certs/store.h"
+#include "cloud/simulator/azure/account.h"
 #include "handlers/memory/webhook_calls.h"
 #include "http/file.h"
 #include "kube/yaml.h"
 #include "log/format.h"
 #include "reconcile/crds.h"
 #include "server/private_file.h"
+#include "server/simulated_azure.h"
 #include "server/simulated_cloud.h"
 
 namespace berth::server {
@@ -173,6 +175,19 @@ std::unique_ptr<AliyunAccount> Demo::OpenAccount(async::Executor& executor,
       std::make_unique<cloud::aliyun::FixedCredentials>(
           cloud::aliyun::Credential{.key_id = kKeyId, .secret = secret, .security_token = ""}),
       observer, serve_.systems.aliyun);
+}
+
+std::unique_ptr<AzureAccount> Demo::OpenAzure(async::Executor& executor,
+                                              cloud::CallObserver* observer,
+                                              const systems::Systems& systems) const {
+  const std::string secret = NewToken();
+  auto cloud = std::make_unique<SimulatedAzure>(executor, SimulateAzureOptions{}, secret);
+  for (const auto& system : systems) {
+    if (system->enabled()) system->FillDemo({.azure = &cloud->cloud()});
+  }
+  const auto config = cloud::simulator::azure::ConfigOf(cloud->cloud().options(), secret);
+  return std::make_unique<AzureAccount>(
+      executor, std::move(cloud), config, [secret] { return secret; }, observer);
 }
 
 Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {

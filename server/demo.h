@@ -9,6 +9,7 @@
 #include "handlers/memory/front.h"
 #include "handlers/memory/server_thread.h"
 #include "server/aliyun_account.h"
+#include "server/azure_account.h"
 #include "server/directory_lock.h"
 #include "server/held_port.h"
 #include "server/http_server.h"
@@ -40,6 +41,8 @@ class Demo {
   std::unique_ptr<AliyunAccount> OpenAccount(async::Executor& executor,
                                              cloud::CallObserver* observer,
                                              const systems::Systems& systems) const;
+  std::unique_ptr<AzureAccount> OpenAzure(async::Executor& executor, cloud::CallObserver* observer,
+                                          const systems::Systems& systems) const;
   // The listener in front of the API server. Once; both arguments outlive Stop().
   Listener Attach(apis::ApiServer& api, const admission::Webhooks& webhooks);
   // Says on standard output how to talk to it and to the systems that are switched on.

@@ -206,6 +206,26 @@ void AddAliyun(CLI::App& app, systems::AliyunOptions& options) {
       ->check(CLI::Range(1, 86'400));
 }
 
+void AddAzure(CLI::App& app, systems::AzureOptions& options) {
+  app.option_defaults()->group("Azure");
+  app.add_option(
+      "--azure-cloud-config", options.cloud_config,
+      "Azure's cloud config, JSON or YAML: tenantId, subscriptionId, resourceGroup, vnetName, "
+      "aadClientId and aadClientSecret, or useWorkloadIdentityExtension");
+  app.add_flag("--service-gateway", options.service_gateway,
+               "Look after Services of type LoadBalancer and egress pods in a service gateway");
+  app.add_option("--azure-gateway", options.gateway,
+                 "Name of the service gateway; by default the file's, or servicegateway");
+  app.add_option("--azure-arm-endpoint", options.arm_endpoint,
+                 "Where Azure Resource Manager is, as in https://management.azure.com");
+  app.add_option("--azure-authority", options.authority,
+                 "Where tokens come from, as in https://login.microsoftonline.com");
+  app.add_option("--azure-api-version", options.api_version,
+                 "API version of Microsoft.Network; by default 2025-05-01");
+  app.add_option("--azure-ca-file", options.ca_file,
+                 "CA of these endpoints, PEM; by default the system's");
+}
+
 // Options of all commands that run.
 template <typename AnyOptions>
 void AddProcess(CLI::App& app, AnyOptions& options) {
@@ -242,6 +262,7 @@ void AddServe(CLI::App& app, Options& options) {
   AddTls(app, options);
   AddLimits(app, options);
   AddAliyun(app, options.systems.aliyun);
+  AddAzure(app, options.systems.azure);
   NameVariables(app);
 }
 
@@ -261,17 +282,28 @@ void AddDemo(CLI::App& app, DemoOptions& options) {
   NameVariables(app);
 }
 
-void AddSimulateCloud(CLI::App& app, SimulateCloudOptions& options) {
-  options.state_dir = OwnStateDir("berth-cloud");
+// Options of all simulated clouds.
+template <typename AnyOptions>
+void AddSimulated(CLI::App& app, AnyOptions& options, const char* state_dir) {
+  options.state_dir = OwnStateDir(state_dir);
   AddBindAddress(app, options.bind_address, "Address to listen on");
   AddPort(app, "--port", options.port, "HTTPS: the cloud's API (0: any free port)");
   app.add_option("--tls-names", options.tls_names, "DNS names and addresses of its certificate")
       ->delimiter(',');
+  AddMilliseconds(app, "--latency", options.latency, "Of a call");
+  app.add_option("--lost-answers", options.lost_answers,
+                 "Part of the calls that are carried out and never answered")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--refused", options.refused, "Part of the calls answered 503")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+void AddSimulateCloud(CLI::App& app, SimulateCloudOptions& options) {
+  AddSimulated(app, options, "berth-cloud");
   app.add_option("--region", options.region, "Its one region");
   AddLimitsOfActions(app, "--limit", options.limits,
                      "Calls of an action in a minute before it throttles, as in "
                      "AllocateEipAddress=120");
-  AddMilliseconds(app, "--latency", options.latency, "Of a call");
   AddMilliseconds(app, "--until-visible", options.until_visible,
                   "Until a new address or network interface is in the lists");
   AddMilliseconds(app, "--background", options.background,
@@ -279,11 +311,19 @@ void AddSimulateCloud(CLI::App& app, SimulateCloudOptions& options) {
                   "of a network interface");
   AddMilliseconds(app, "--attaching", options.attaching,
                   "The attachment of a network interface takes");
-  app.add_option("--lost-answers", options.lost_answers,
-                 "Part of the calls that are carried out and never answered")
-      ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--refused", options.refused, "Part of the calls answered 503")
-      ->check(CLI::Range(0.0, 1.0));
+  AddProcess(app, options);
+  NameVariables(app);
+}
+
+void AddSimulateAzure(CLI::App& app, SimulateAzureOptions& options) {
+  AddSimulated(app, options, "berth-azure");
+  AddPort(app, "--console-port", options.console_port,
+          "HTTPS: what a cloud does not tell, and its faults (0: any free port)");
+  AddMilliseconds(app, "--operation", options.operation,
+                  "A long-running operation takes half of it to one and a half");
+  app.add_option("--page", options.page, "Items of a page of a list")->check(CLI::Range(1, 10'000));
+  app.add_flag("--rate-limits,!--no-rate-limits", options.rate_limits,
+               "Throttle as Azure does; the default");
   AddProcess(app, options);
   NameVariables(app);
 }
@@ -346,16 +386,20 @@ void CheckTogether(const Options& options) {
                                text(options.shutdown_delay) + " is longer than --grace-period, " +
                                    text(options.grace_period) + ", which it is a part of");
   }
+  const systems::AzureOptions& azure = options.systems.azure;
+  if (azure.service_gateway && azure.cloud_config.empty()) {
+    throw CLI::ValidationError("--service-gateway", "needs --azure-cloud-config");
+  }
 }
 
 // A first word that is no command, which CLI11 would say nothing of.
 bool RefusesCommand(const CLI::App& app, std::string_view word) {
   if (word.empty() || word.starts_with('-') || app.get_subcommand_no_throw(std::string(word)))
     return false;
-  std::cerr
-      << "There is no command \"" << word
-      << "\"; the commands are serve, demo, simulate-cloud, manifest, preflight and version.\n"
-         "Run berth --help for more information.\n";
+  std::cerr << "There is no command \"" << word
+            << "\"; the commands are serve, demo, simulate-cloud, simulate-azure, manifest, "
+               "preflight and version.\n"
+               "Run berth --help for more information.\n";
   return true;
 }
 
@@ -374,6 +418,8 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       "demo", "Run the server with an API server in memory: for kubectl, without a cluster");
   CLI::App* simulate_cloud = app.add_subcommand(
       "simulate-cloud", "Run a simulated Alibaba Cloud: to try EIPs without an account");
+  CLI::App* simulate_azure = app.add_subcommand(
+      "simulate-azure", "Run a simulated Azure: to try service gateways without an account");
   CLI::App* manifest = app.add_subcommand(
       "manifest", "Print the kinds, webhooks and live resources of each system, as YAML");
   manifest->add_option("--into", line.manifest.into,
@@ -396,6 +442,7 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
     AddServe(*serve, line.options);
     AddDemo(*demo, line.demo);
     AddSimulateCloud(*simulate_cloud, line.simulate_cloud);
+    AddSimulateAzure(*simulate_azure, line.simulate_azure);
     AddPreflight(*preflight, line.preflight);
     app.parse(argc, argv);
     CommandLine unused;
@@ -408,6 +455,10 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       RefuseWrongVariables(*simulate_cloud, [&](CLI::App& probe) {
         AddSimulateCloud(probe, unused.simulate_cloud);
       });
+    } else if (app.got_subcommand(simulate_azure)) {
+      RefuseWrongVariables(*simulate_azure, [&](CLI::App& probe) {
+        AddSimulateAzure(probe, unused.simulate_azure);
+      });
     }
   } catch (const CLI::ParseError& error) {
     const int status = app.exit(error);
@@ -415,6 +466,7 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   }
   if (app.got_subcommand("demo")) line.command = CommandLine::Command::kDemo;
   if (app.got_subcommand("simulate-cloud")) line.command = CommandLine::Command::kSimulateCloud;
+  if (app.got_subcommand(simulate_azure)) line.command = CommandLine::Command::kSimulateAzure;
   if (app.got_subcommand(manifest)) line.command = CommandLine::Command::kManifest;
   if (app.got_subcommand(preflight)) line.command = CommandLine::Command::kPreflight;
   if (app.got_subcommand("version")) line.command = CommandLine::Command::kVersion;

@@ -73,6 +73,23 @@ struct SimulateCloudOptions {
   std::string log_level = "info";
 };
 
+// Options of `berth simulate-azure`, by flag or by environment.
+struct SimulateAzureOptions {
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t port = 7445;
+  std::uint16_t console_port = 7446;
+  std::vector<std::string> tls_names = {"localhost", "127.0.0.1"};
+  std::filesystem::path state_dir;  // by default one of this user below $XDG_RUNTIME_DIR or /tmp
+  std::chrono::milliseconds latency{20};
+  std::chrono::milliseconds operation{2000};
+  std::size_t page = 100;
+  bool rate_limits = true;
+  double lost_answers = 0;
+  double refused = 0;
+  std::string log_format = "text";
+  std::string log_level = "info";
+};
+
 // The options of `berth manifest`.
 struct ManifestOptions {
   std::filesystem::path into;  // empty: standard output
@@ -90,6 +107,7 @@ struct CommandLine {
     kServe,
     kDemo,
     kSimulateCloud,
+    kSimulateAzure,
     kManifest,
     kPreflight,
     kVersion
@@ -97,6 +115,7 @@ struct CommandLine {
   Options options;
   DemoOptions demo;
   SimulateCloudOptions simulate_cloud;
+  SimulateAzureOptions simulate_azure;
   ManifestOptions manifest;
   PreflightOptions preflight;
 };

@@ -97,6 +97,29 @@ TEST(Options, TheCloudsLimitsAreByAction) {
   EXPECT_EQ(aliyun.eip_resync, std::chrono::minutes(2));
 }
 
+TEST(Options, AServiceGatewayNeedsACloudConfig) {
+  EXPECT_FALSE(Parse({"serve", "--service-gateway"}));
+  const auto line = Parse({"serve", "--service-gateway", "--azure-cloud-config", "azure.json",
+                           "--azure-gateway", "gw", "--azure-arm-endpoint", "https://arm"});
+  ASSERT_TRUE(line);
+  const systems::AzureOptions& azure = line->options.systems.azure;
+  EXPECT_TRUE(azure.service_gateway);
+  EXPECT_EQ(azure.cloud_config, "azure.json");
+  EXPECT_EQ(azure.gateway, "gw");
+  EXPECT_EQ(azure.arm_endpoint, "https://arm");
+}
+
+TEST(Options, TheSimulatedAzureHasItsOwn) {
+  const auto line = Parse({"simulate-azure", "--operation", "5s", "--console-port", "0",
+                           "--no-rate-limits", "--page", "7"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->command, CommandLine::Command::kSimulateAzure);
+  EXPECT_EQ(line->simulate_azure.operation, std::chrono::seconds(5));
+  EXPECT_EQ(line->simulate_azure.console_port, 0);
+  EXPECT_FALSE(line->simulate_azure.rate_limits);
+  EXPECT_EQ(line->simulate_azure.page, 7u);
+}
+
 TEST(Options, TheSimulatedCloudHasItsOwn) {
   const auto line = Parse({"simulate-cloud", "--limit", "AllocateEipAddress=60", "--until-visible",
                            "2s", "--latency", "5ms"});

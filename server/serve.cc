@@ -20,6 +20,7 @@
 #include "log/format.h"
 #include "log/log.h"
 #include "server/aliyun_account.h"
+#include "server/azure_account.h"
 #include "server/demo.h"
 #include "server/directory_lock.h"
 #include "server/front_proxy.h"
@@ -67,7 +68,7 @@ class Server {
 
  private:
   kube::Result<void> Connect();
-  kube::Result<void> OpenAccount();
+  kube::Result<void> OpenAccounts();
   void ServeWebhook(const drogon::HttpRequestPtr& request, http::Callback callback);
   std::function<void(const PostedJson&, Listener::Answer)> ReviewPosted();
   void AddListeners();
@@ -108,6 +109,7 @@ class Server {
   // On the control thread.
   cloud::CallHistory call_history_{&registry_};
   std::unique_ptr<AliyunAccount> account_;
+  std::unique_ptr<AzureAccount> azure_;
   std::unique_ptr<Control> control_;
 };
 
@@ -132,21 +134,36 @@ kube::Result<void> Server::Connect() {
   return {};
 }
 
-kube::Result<void> Server::OpenAccount() {
-  if (options_.systems.aliyun.region.empty()) return {};
-  if (!client_) return kube::Terminal("--aliyun-region needs an API server");
+kube::Result<void> Server::OpenAccounts() {
+  const systems::Options& systems = options_.systems;
+  const bool with_aliyun = !systems.aliyun.region.empty();
+  const bool with_azure = systems.azure.service_gateway;
+  if (!client_ && (with_aliyun || with_azure)) {
+    return kube::Terminal(
+        Format("{} needs an API server", with_aliyun ? "--aliyun-region" : "--service-gateway"));
+  }
   kube::Result<void> opened;
+  // Keeps an account, or the error of the first one that cannot be opened.
+  const auto keep = [&opened](auto account, auto& place) {
+    if (account) {
+      place = std::move(*account);
+    } else if (opened) {
+      opened = std::unexpected(account.error());
+    }
+  };
   control_thread_.Run([&] {
     if (demo_) {
-      account_ = demo_->OpenAccount(control_thread_, &call_history_, systems_);
+      if (with_aliyun) account_ = demo_->OpenAccount(control_thread_, &call_history_, systems_);
+      if (with_azure) azure_ = demo_->OpenAzure(control_thread_, &call_history_, systems_);
       return;
     }
-    auto account = AliyunAccount::Open(control_thread_, client_->http(), &call_history_,
-                                       options_.systems.aliyun);
-    if (account) {
-      account_ = std::move(*account);
-    } else {
-      opened = std::unexpected(account.error());
+    if (with_aliyun) {
+      keep(AliyunAccount::Open(control_thread_, client_->http(), &call_history_, systems.aliyun),
+           account_);
+    }
+    if (with_azure) {
+      keep(AzureAccount::Open(control_thread_, client_->http(), &call_history_, systems.azure),
+           azure_);
     }
   });
   return opened;
@@ -169,7 +186,7 @@ kube::Result<void> Server::Prepare() {
 
   serving_->Set(true);
   if (auto done = Connect(); !done) return done;
-  if (auto done = OpenAccount(); !done) return done;
+  if (auto done = OpenAccounts(); !done) return done;
   authenticator_ = std::make_unique<apis::Authenticator>(client_.get(), NameOfPeer);
   authorizer_ = std::make_unique<apis::Authorizer>(client_.get());
   api_ = std::make_unique<apis::ApiServer>(*authenticator_, *authorizer_, registry_);
@@ -295,7 +312,8 @@ void Server::StartSystems() {
       .derive_key = [this](const auto& purpose) { return tls_.DeriveKey(purpose); },
       .vpcs = account_ ? &account_->vpcs() : nullptr,
       .ecs = account_ ? &account_->ecs_enis() : nullptr,
-      .eflo = account_ ? &account_->eflo_enis() : nullptr};
+      .eflo = account_ ? &account_->eflo_enis() : nullptr,
+      .service_gateway = azure_ ? &azure_->service_gateway() : nullptr};
   for (const auto& system : systems_) {
     if (!system->enabled()) continue;
     system->Start(host);
@@ -360,6 +378,7 @@ void Server::WaitForSignalAndDrain() {
   control_thread_.Run([this] {
     control_.reset();
     account_.reset();
+    azure_.reset();
   });
   control_thread_.Stop();
   if (demo_) demo_->Stop();

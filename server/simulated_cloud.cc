@@ -29,28 +29,9 @@ simulator::Cloud::Options OptionsOf(async::Executor& executor,
 
 }  // namespace
 
-SimulatedCloud::Weather::Weather(async::Executor& executor, const SimulateCloudOptions& options)
-    : executor_(executor),
-      latency_(executor, options.latency / 4, 3 * options.latency / 4),
-      lost_answers_(options.lost_answers),
-      refused_(options.refused) {}
-
-simulator::Fate SimulatedCloud::Weather::Draw(const http::Request& request) {
-  simulator::Fate fate = latency_.Draw(request);
-  fate.answered = executor_.RandomFraction() >= lost_answers_;
-  if (!refusal.empty()) {
-    fate.refusal = simulator::Refusal{400, refusal, "Refused, as somebody has asked for."};
-    fate.carried_out = false;
-  } else if (executor_.RandomFraction() < refused_) {
-    fate.refusal = simulator::Unavailable();
-    fate.carried_out = false;
-  }
-  return fate;
-}
-
 SimulatedCloud::SimulatedCloud(async::Executor& executor, const SimulateCloudOptions& options)
     : cloud_(OptionsOf(executor, options)),
-      weather_(executor, options),
+      weather_(executor, {options.latency, options.lost_answers, options.refused}),
       network_(cloud_, executor, weather_),
       transport_(network_, executor) {}
 

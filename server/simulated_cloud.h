@@ -6,8 +6,9 @@
 
 #include "async/executor.h"
 #include "cloud/simulator/aliyun/cloud.h"
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
 #include "server/options.h"
+#include "server/weather.h"
 
 namespace berth::server {
 
@@ -25,21 +26,6 @@ class SimulatedCloud : public http::Transport {
   void RefuseAll(std::string code) { weather_.refusal = std::move(code); }
 
  private:
-  // Calls take their time; some are lost or refused.
-  class Weather : public cloud::simulator::Fates {
-   public:
-    Weather(async::Executor& executor, const SimulateCloudOptions& options);
-    cloud::simulator::Fate Draw(const http::Request& request) override;
-
-    std::string refusal;  // the code of all calls; empty for none
-
-   private:
-    async::Executor& executor_;
-    cloud::simulator::Latency latency_;
-    const double lost_answers_;
-    const double refused_;
-  };
-
   cloud::simulator::Cloud cloud_;
   Weather weather_;
   cloud::simulator::Network network_;

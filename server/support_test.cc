@@ -412,6 +412,10 @@ BerthProcess::BerthProcess(const Cloud& cloud) : listeners_(1) {
   Start("simulate-cloud", {{"port", "0"}}, cloud.flags);
 }
 
+BerthProcess::BerthProcess(const Azure& azure) : listeners_(2) {
+  Start("simulate-azure", {{"port", "0"}, {"console-port", "0"}}, azure.flags);
+}
+
 void BerthProcess::Start(const std::string& command, Flags usual, const Flags& flags) {
   usual.insert({{"state-dir", state_dir_.path()}, {"log-format", "json"}});
   for (const auto& [name, value] : flags) usual[name] = value;

@@ -177,10 +177,14 @@ class BerthProcess {
   struct Cloud {
     Flags flags;
   };
+  struct Azure {
+    Flags flags;
+  };
 
   explicit BerthProcess(const Pki& pki, const Flags& flags = {});
   explicit BerthProcess(const Demo& demo);
   explicit BerthProcess(const Cloud& cloud);
+  explicit BerthProcess(const Azure& azure);
   ~BerthProcess();
   BerthProcess(const BerthProcess&) = delete;
   BerthProcess& operator=(const BerthProcess&) = delete;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cloud/simulator/aliyun/cloud.h"
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
 #include "json/json.h"
 #include "simulate/eip_history.h"
 #include "simulate/eip_witness.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cloud/simulator/aliyun/cloud.h"
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
 #include "simulate/eni_nodes.h"
 #include "simulate/eni_pods.h"
 #include "simulate/eni_products.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "simulate/cache.h"
+#include "simulate/difftracker.h"
 #include "simulate/eip.h"
 #include "simulate/eni.h"
 #include "simulate/ipam.h"
@@ -53,6 +54,9 @@ const std::vector<Simulation>& Simulations() {
        "network interfaces on a simulated Alibaba Cloud",
        {{"", [](std::uint64_t seed) { return std::make_unique<Eni>(seed); }}},
        true},
+      {"difftracker",
+       "load balancers and NAT gateways on a simulated Azure",
+       {{"", [](std::uint64_t seed) { return std::make_unique<DiffTracker>(seed); }}}},
       {"leadership",
        "three replicas of which only the leader may write",
        {LeadershipVariant(true)}},

@@ -59,7 +59,8 @@ class SystemScenario::Replica : public Program {
                      .derive_key = [](const std::string& purpose) { return purpose; },
                      .vpcs = account ? account->vpcs() : nullptr,
                      .ecs = account ? account->ecs() : nullptr,
-                     .eflo = account ? account->eflo() : nullptr});
+                     .eflo = account ? account->eflo() : nullptr,
+                     .service_gateway = account ? account->service_gateway() : nullptr});
     }
     ~Berth() { system->Stop(); }
     Berth(const Berth&) = delete;
@@ -81,7 +82,9 @@ SystemScenario::SystemScenario(std::string system) : system_(std::move(system)) 
 SystemScenario::~SystemScenario() = default;
 
 std::unique_ptr<systems::System> SystemScenario::MakeSystem(async::Executor& executor) const {
-  auto all = systems::MakeSystems(executor, {});
+  systems::Options options;
+  options.azure.service_gateway = true;
+  auto all = systems::MakeSystems(executor, options);
   return std::move(*std::ranges::find(all, system_, &systems::System::name));
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "cloud/simulator/aliyun/cloud.h"
+#include "cloud/simulator/azure/cloud.h"
 
 namespace berth::systems {
 
@@ -15,6 +16,7 @@ struct DemoFile {
 // A simulated cloud of the demo. A system is asked once for each of them; the others are null.
 struct DemoClouds {
   cloud::simulator::Cloud* aliyun = nullptr;
+  cloud::simulator::azure::Cloud* azure = nullptr;
 };
 
 // docs/examples/NAME as it was when this was built; empty if there is none of that name.

@@ -40,10 +40,13 @@ std::string LineOf(const Kind& kind, const std::vector<admission::Webhooks::Rule
   if (!kind.only.empty()) entry["only"] = kind.only;
   std::vector<std::string> verbs = {"get"};
   if (kind.only.empty()) verbs.insert(verbs.end(), {"list", "watch"});
+  if (kind.rights == Rights::kPatch || kind.rights == Rights::kPatchStatus)
+    verbs.emplace_back("patch");
   if (kind.rights >= Rights::kUpdate) verbs.insert(verbs.end(), {"update", "patch"});
   if (kind.rights == Rights::kCreate) verbs.insert(verbs.end(), {"create", "delete"});
   entry["verbs"] = verbs;
-  if (kind.rights == Rights::kReadStatus) entry["statusVerbs"] = std::vector<std::string>{"patch"};
+  if (kind.rights == Rights::kReadStatus || kind.rights == Rights::kPatchStatus)
+    entry["statusVerbs"] = std::vector<std::string>{"patch"};
   if (kind.rights >= Rights::kUpdate)
     entry["statusVerbs"] = std::vector<std::string>{"get", "update", "patch"};
   for (const auto& rule : rules) {

@@ -25,9 +25,22 @@ struct AliyunOptions {
   bool eni = false;  // ENIs are, in the place of Terway's controller
 };
 
+// The account with Azure whose service gateway carries the traffic of Services and egress pods.
+struct AzureOptions {
+  bool service_gateway = false;        // Services and egress pods are looked after
+  std::filesystem::path cloud_config;  // Azure's cloud config, JSON or YAML
+  // These go before the file's. Empty: as the file says, or else as Azure has it.
+  std::string gateway;            // the service gateway's name
+  std::string arm_endpoint;       // "https://management.azure.com"
+  std::string authority;          // of tokens: "https://login.microsoftonline.com"
+  std::string api_version;        // of Microsoft.Network
+  std::filesystem::path ca_file;  // of both endpoints; empty: the system's
+};
+
 // The options of all systems: a system is switched on by its own.
 struct Options {
   AliyunOptions aliyun;
+  AzureOptions azure;
 };
 
 }  // namespace berth::systems

@@ -13,6 +13,7 @@
 
 #include "async/executor.h"
 #include "cloud/eni.h"
+#include "cloud/service_gateway.h"
 #include "cloud/vpc.h"
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
@@ -28,9 +29,11 @@ namespace berth::systems {
 // The rights of a system to objects of a kind.
 enum class Rights : std::uint8_t {
   kRead,
-  kReadStatus,  // reads them and patches their status
-  kUpdate,      // reads and updates them
-  kCreate,      // creates and deletes them, too
+  kReadStatus,   // reads them and patches their status
+  kPatch,        // reads and patches them, not their status
+  kPatchStatus,  // reads and patches them and their status
+  kUpdate,       // reads and updates them
+  kCreate,       // creates and deletes them, too
 };
 struct Kind {
   kube::Resource resource;
@@ -50,6 +53,8 @@ struct Host {
   cloud::Vpcs* vpcs = nullptr;
   cloud::EniAccounts* ecs = nullptr;
   cloud::EniAccounts* eflo = nullptr;
+  // Azure; null without an account.
+  cloud::ServiceGateway* service_gateway = nullptr;
 };
 
 // One of the systems of Berth: its reconcilers, its webhooks and its live resources. A system

@@ -1,5 +1,6 @@
 #include "systems/systems.h"
 
+#include "systems/difftracker.h"
 #include "systems/eip.h"
 #include "systems/eni.h"
 #include "systems/ipam.h"
@@ -11,6 +12,7 @@ Systems MakeSystems(async::Executor& control, const Options& options) {
   systems.push_back(MakeIpam(control));
   systems.push_back(MakeEip(control, options.aliyun));
   systems.push_back(MakeEni(control, options.aliyun));
+  systems.push_back(MakeDiffTracker(control, options.azure));
   return systems;
 }
 
@@ -19,6 +21,7 @@ Options OptionsOfDemo(bool with_clouds) {
   if (!with_clouds) return options;
   options.aliyun.region = "cn-hangzhou";
   options.aliyun.eni = true;
+  options.azure.service_gateway = true;
   return options;
 }
 

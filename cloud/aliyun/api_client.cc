@@ -34,14 +34,6 @@ bool IsRead(std::string_view action) {
   return action.starts_with("Describe") || action.starts_with("List") || action.starts_with("Get");
 }
 
-// The error as people read it: which call it was, and the code to look up.
-Error Named(const std::string& action, Error error) {
-  const bool has_code = !error.reason.empty() && error.reason != error.message;
-  error.message = has_code ? Format("{}: {}: {}", action, error.reason, error.message)
-                           : Format("{}: {}", action, error.message);
-  return error;
-}
-
 }  // namespace
 
 ApiClient::ApiClient(async::Executor& executor, http::Transport& transport,
@@ -90,7 +82,7 @@ async::Task<Result<Credential>> ApiClient::WaitToSend(std::string action, KeyChe
         .reason = std::string(kNotSent),
         .message =
             Format("{} did not have its turn within {} ms", action, options_.patience.count()),
-        .retry_after = std::chrono::ceil<std::chrono::milliseconds>(ActionLine::kFirstPause)});
+        .retry_after = std::chrono::ceil<std::chrono::milliseconds>(CallLine::kFirstPause)});
   }
   auto credential = co_await credentials_.Get();
   if (!credential) {
@@ -139,7 +131,7 @@ void ApiClient::Tell(CallRecord record, const Answer& answer) const {
   observer_->Called(record);
 }
 
-ActionLine& ApiClient::LineOf(const std::string& action) {
+CallLine& ApiClient::LineOf(const std::string& action) {
   const auto limit = options_.limits.find(action);
   const int calls = limit == options_.limits.end() ? options_.calls_per_minute : limit->second;
   return lines_.try_emplace(action, executor_, calls, options_.patience).first->second;

@@ -8,10 +8,10 @@
 
 #include "async/executor.h"
 #include "async/task.h"
-#include "cloud/aliyun/action_line.h"
 #include "cloud/aliyun/answer.h"
 #include "cloud/aliyun/credentials.h"
 #include "cloud/aliyun/signature.h"
+#include "cloud/call_line.h"
 #include "cloud/call_log.h"
 #include "http/transport.h"
 
@@ -25,7 +25,7 @@ struct ApiOptions {
   std::string region;
   SignatureVersion signature = SignatureVersion::kAcs3;
   bool form = false;                           // parameters travel in the body, as EFLO has it
-  int calls_per_minute = 600;                  // of every action; see ActionLine
+  int calls_per_minute = 600;                  // of every action; see CallLine
   std::map<std::string, int> limits;           // but of these, by action
   std::chrono::milliseconds timeout{10'000};   // from a call's sending to its answer
   std::chrono::milliseconds patience{60'000};  // for its turn
@@ -33,7 +33,7 @@ struct ApiOptions {
 
 // One product of the cloud (Vpc, Ecs) in one region: signed calls of the RPC style.
 //
-// Calls of an action go in turn, as ActionLine says, throttles included. Each is sent once, with a
+// Calls of an action go in turn, as CallLine says, throttles included. Each is sent once, with a
 // nonce and a date of its own and the key of the moment; whoever calls may try again. Errors are as
 // ReadAnswer says, with the action and the cloud's code before the message; besides, a call whose
 // turn did not come is kThrottled, one without a key, or without a key of its account, kRetry, all
@@ -57,7 +57,7 @@ class ApiClient {
   async::Task<Result<Json>> Call(std::string action, Parameters parameters, KeyCheck check = {});
 
  private:
-  ActionLine& LineOf(const std::string& action);
+  CallLine& LineOf(const std::string& action);
   // The key to sign with, once the call may be sent.
   async::Task<Result<Credential>> WaitToSend(std::string action, KeyCheck check);
   http::Request Signed(const std::string& action, Parameters parameters,
@@ -72,7 +72,7 @@ class ApiClient {
   Credentials& credentials_;
   CallObserver* observer_;
   const ApiOptions options_;
-  std::map<std::string, ActionLine, std::less<>> lines_;
+  std::map<std::string, CallLine, std::less<>> lines_;
 };
 
 }  // namespace berth::cloud::aliyun

@@ -35,55 +35,25 @@ RoleCredentials::RoleCredentials(async::Executor& executor, http::Transport& tra
       transport_(transport),
       observer_(observer),
       role_(std::move(role)),
-      failure_(Failure("none was fetched yet")) {}
+      keys_(executor, [this] { return Fetch(); }, Failure("none was fetched yet")) {}
 
-async::Task<Result<Credential>> RoleCredentials::Get() {
-  if (!HasKeyFor(kRenewal)) Renew();
-  if (!HasKeyFor(kMargin)) co_await Renewed();
-  if (key_ && HasKeyFor(kMargin)) co_return key_->credential;
-  co_return std::unexpected(failure_);
-}
+async::Task<Result<Credential>> RoleCredentials::Get() { return keys_.Get(); }
 
 void RoleCredentials::Refused(const Credential& credential) {
-  if (!key_ || key_->credential != credential) return;
-  key_.reset();
-  failure_ = Failure("the cloud refused the one it gave");
+  keys_.Drop(credential, Failure("the cloud refused the one it gave"));
 }
 
-bool RoleCredentials::HasKeyFor(async::Duration time) const {
-  return key_ && executor_.WallNow() + time < key_->expires;
-}
-
-void RoleCredentials::Renew() {
-  if (renewal_ || executor_.Now() < next_renewal_) return;
-  renewal_ = async::Start(Fetch(), [this] {
-    // Whoever goes on may give up others that wait, so each is taken out before it is told.
-    while (!waiting_.empty()) waiting_.extract(waiting_.begin()).mapped()(true);
-  });
-}
-
-async::Task<void> RoleCredentials::Renewed() {
-  if (!renewal_) co_return;
-  co_await async::Callback<bool>([this](auto done) {
-    const std::uint64_t place = ++last_;
-    waiting_.emplace(place, std::move(done));
-    return async::Handle([this, place] { waiting_.erase(place); });
-  });
-}
-
-async::Task<void> RoleCredentials::Fetch() {
+async::Task<Result<RoleCredentials::Keys::Lease>> RoleCredentials::Fetch() {
   auto key = co_await AssumeRole();
-  next_renewal_ = executor_.Now() + kPause;
-  if (key) {
-    key_ = std::move(*key);
-  } else {
-    failure_ = std::move(key.error());
+  if (!key) {
+    const Error& failure = key.error();
     log::Warn("the role's key could not be renewed",
-              {{"role", role_.role_arn}, {"code", failure_.reason}, {"error", failure_.message}});
+              {{"role", role_.role_arn}, {"code", failure.reason}, {"error", failure.message}});
   }
+  co_return key;
 }
 
-async::Task<Result<RoleCredentials::Key>> RoleCredentials::AssumeRole() {
+async::Task<Result<RoleCredentials::Keys::Lease>> RoleCredentials::AssumeRole() {
   const std::string token = ReadSecretFile(role_.token_file);
   if (!IsSecret(token)) {
     co_return std::unexpected(
@@ -109,10 +79,10 @@ async::Task<Result<RoleCredentials::Key>> RoleCredentials::AssumeRole() {
   }
 
   const Json& given = Member(*answer.outcome, "Credentials");
-  Key key{.credential = {Text(given, "AccessKeyId"), Text(given, "AccessKeySecret"),
-                         Text(given, "SecurityToken")},
-          .expires = ParseTime(Text(given, "Expiration")).value_or(async::WallTime())};
-  const bool is_whole = IsUsable(key.credential) && !key.credential.security_token.empty();
+  Keys::Lease key{.value = {Text(given, "AccessKeyId"), Text(given, "AccessKeySecret"),
+                            Text(given, "SecurityToken")},
+                  .expires = ParseTime(Text(given, "Expiration")).value_or(async::WallTime())};
+  const bool is_whole = IsUsable(key.value) && !key.value.security_token.empty();
   if (!is_whole || executor_.WallNow() + kMargin >= key.expires) {
     co_return std::unexpected(Failure("the cloud's answer has none that is good"));
   }

@@ -4,15 +4,14 @@
 #include <string>
 #include <string_view>
 
+#include "cloud/query.h"
+
 namespace berth::cloud::aliyun {
 
-// Sorted by name, as both ways of signing want it. Neither name nor value is encoded.
-using Parameters = std::map<std::string, std::string>;
-
-// "a=1&b=x%20y", encoded as RFC 3986 says: all but letters, digits, '-', '_', '.' and '~'.
-std::string Query(const Parameters& parameters);
-// Reads the output of Query, or of a browser: '+' is a space. No '=' means an empty value.
-Parameters ParseQuery(std::string_view query);
+// Both ways of signing want parameters sorted by name.
+using cloud::ParseQuery;
+using cloud::Query;
+using Parameters = cloud::Parameters;
 
 // Lower-case hexadecimal.
 std::string Sha256(std::string_view text);

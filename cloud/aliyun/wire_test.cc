@@ -9,7 +9,8 @@
 #include "cloud/aliyun/role_credentials.h"
 #include "cloud/aliyun/test_cloud.h"
 #include "cloud/aliyun/vpc_client.h"
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/aliyun/cloud.h"
+#include "cloud/simulator/transport.h"
 #include "http/temp_folder_test.h"
 
 namespace berth::cloud::aliyun {

@@ -56,7 +56,8 @@ std::string_view Name(Phase phase) { return phase == Phase::kMutate ? "mutate" :
 void Webhooks::On(Phase phase, const kube::Resource& resource,
                   std::initializer_list<Operation> operations, Handler handler,
                   SideEffects side_effects) {
-  const std::string path = Format("/{}/{}/{}", Name(phase), resource.group, resource.plural);
+  const std::string_view group = resource.group.empty() ? "core" : resource.group;
+  const std::string path = Format("/{}/{}/{}", Name(phase), group, resource.plural);
   auto& webhook = by_path_[path];
   if (!webhook) {
     webhook = std::make_unique<Webhook>(Webhook{

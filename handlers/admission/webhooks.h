@@ -30,8 +30,8 @@ std::string_view Name(Phase phase);
 enum class SideEffects : std::uint8_t { kNone, kNoneOnDryRun };
 
 // The registered webhooks. A webhook's path is /mutate/<group>/<resource> or
-// /validate/<group>/<resource>. Registration is done before serving; after that every method is
-// thread-safe.
+// /validate/<group>/<resource>; the group of built-in kinds is "core" there. Registration is done
+// before serving; after that every method is thread-safe.
 class Webhooks {
  public:
   using Reply = std::move_only_function<void(Response)>;

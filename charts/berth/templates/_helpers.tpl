@@ -77,8 +77,10 @@ on by `enabled`; `crdScope` there is the scope of its kinds.
 {{- $v := .root.Values -}}
 {{- $kind := .kind -}}
 {{- $webhook := get $kind .verb -}}
-{{- $path := printf "/%s/%s/%s" .verb $kind.group $kind.resource -}}
-name: {{ .verb }}.{{ $kind.resource }}.{{ $kind.group }}
+{{- $group := default "core" $kind.group -}}
+{{- $path := printf "/%s/%s/%s" .verb $group $kind.resource -}}
+{{- /* The name of a webhook has three parts: that of a built-in kind ends with our domain. */}}
+name: {{ .verb }}.{{ $kind.resource }}.{{ default "core.berth.dev" $kind.group }}
 clientConfig:
   {{- if $v.external.enabled }}
   {{- $host := ternary (printf "[%s]" $v.external.address) $v.external.address (contains ":" $v.external.address) }}
@@ -94,7 +96,7 @@ clientConfig:
   caBundle: {{ . }}
   {{- end }}
 rules:
-  - apiGroups: [{{ $kind.group }}]
+  - apiGroups: [{{ $kind.group | default (quote "") }}]
     apiVersions: [{{ $kind.version }}]
     operations: [{{ join ", " $webhook.operations }}]
     resources: [{{ $kind.resource }}]
@@ -115,8 +117,16 @@ matchConditions:
   - name: not-a-finalizer-update
     expression: >-
       request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp) || object.spec != oldObject.spec
+{{- if eq $kind.resource "services" }}
+  # Services of other types, and of another provider's class, are not looked at.
+  - name: load-balancers
+    expression: >-
+      has(object.spec.type) && object.spec.type == 'LoadBalancer' &&
+      (!has(object.spec.loadBalancerClass) || object.spec.loadBalancerClass == 'berth.dev/service-gateway')
+{{- end }}
 matchPolicy: Equivalent
-failurePolicy: {{ $v.webhooks.failurePolicy }}
+{{- /* Built-in kinds can be written while Berth is away; a mistake is told in the object's status then. */}}
+failurePolicy: {{ ternary $v.webhooks.failurePolicy "Ignore" $kind.crd }}
 timeoutSeconds: {{ $v.webhooks.timeoutSeconds }}
 sideEffects: {{ $webhook.sideEffects }}
 {{- if eq .verb "mutate" }}

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cloud/simulator/aliyun/wire.h"
+#include "json/json.h"
 
 namespace berth::cloud::simulator {
 namespace {
@@ -39,6 +40,29 @@ http::Response Cloud::Answer(const http::Request& request, async::WallTime now) 
 
 http::Response Cloud::Decline(const http::Request& request, const Refusal& refusal) {
   return ErrorResponse(refusal, Received(request).host, ids_.Request());
+}
+
+std::string Cloud::ActionOf(const http::Request& request) const { return Received(request).action; }
+
+Refusal Cloud::RefusalWith(std::string code) const {
+  return {400, std::move(code), "Refused, as somebody has asked for."};
+}
+
+void Cloud::EmptyLists(http::Response& response) const {
+  auto answer = Json::Parse(response.body, 8);
+  if (!answer) return;
+  for (const auto& [outer, inner] :
+       {std::pair{"EipAddresses", "EipAddress"}, {"NetworkInterfaceSets", "NetworkInterfaceSet"}}) {
+    if (!answer->contains(outer)) continue;
+    (*answer)["TotalCount"] = 0;
+    (*answer)[outer][inner] = Json::Array();
+  }
+  if (answer->contains("Content") && (*answer)["Content"].contains("Data")) {
+    (*answer)["Content"]["Total"] = 0;
+    (*answer)["Content"]["Data"] = Json::Array();
+  }
+  if (answer->contains("NextToken")) (*answer)["NextToken"] = "";
+  response.body = answer->to_string();
 }
 
 Outcome Cloud::Carry(const Received& request, async::WallTime now) {

@@ -11,19 +11,19 @@
 #include "cloud/simulator/aliyun/client_tokens.h"
 #include "cloud/simulator/aliyun/ecs.h"
 #include "cloud/simulator/aliyun/eflo.h"
-#include "cloud/simulator/aliyun/faults.h"
 #include "cloud/simulator/aliyun/gate.h"
-#include "cloud/simulator/aliyun/ids.h"
 #include "cloud/simulator/aliyun/sts.h"
 #include "cloud/simulator/aliyun/throttle.h"
 #include "cloud/simulator/aliyun/vpc.h"
+#include "cloud/simulator/faults.h"
+#include "cloud/simulator/ids.h"
 #include "http/transport.h"
 
 namespace berth::cloud::simulator {
 
 // Alibaba Cloud, as it answers on the wire: an account, and others when there are keys of others.
 // One thread at a time.
-class Cloud {
+class Cloud : public Server {
  public:
   struct Options {
     std::uint64_t seed = 1;  // of all IDs and secrets
@@ -35,21 +35,17 @@ class Cloud {
     // AddCommonBandwidthPackageIp.
     Throttle::Limits calls_per_minute;
   };
-  // Calls of an action that were let in.
-  struct Calls {
-    std::uint64_t carried_out = 0;  // whatever the answer was
-    std::uint64_t throttled = 0;
-  };
+  using Calls = CallCounts;
 
   explicit Cloud(Options options);
   Cloud(const Cloud&) = delete;
   Cloud& operator=(const Cloud&) = delete;
 
-  // Takes any request and always has an answer. `now` is the cloud's time, by which dates are
-  // judged and everything in the background goes on.
-  http::Response Answer(const http::Request& request, async::WallTime now);
-  // The answer of a cloud that refuses a request without looking at it.
-  http::Response Decline(const http::Request& request, const Refusal& refusal);
+  http::Response Answer(const http::Request& request, async::WallTime now) override;
+  http::Response Decline(const http::Request& request, const Refusal& refusal) override;
+  std::string ActionOf(const http::Request& request) const override;
+  Refusal RefusalWith(std::string code) const override;
+  void EmptyLists(http::Response& response) const override;
 
   // Controls that a client does not have.
   Gate& keys() { return gate_; }
@@ -74,8 +70,7 @@ class Cloud {
   // Lets the time pass in all of them.
   void Settle(async::WallTime now);
   Throttle& throttle() { return throttle_; }
-  // On the way from any Transport, and in the background.
-  Faults& faults() { return faults_; }
+  Faults& faults() override { return faults_; }
   const std::map<std::string, Calls>& calls() const { return calls_; }
 
  private:

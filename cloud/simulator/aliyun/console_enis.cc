@@ -9,10 +9,9 @@
 namespace berth::cloud::simulator {
 namespace {
 
-constexpr std::array<std::pair<const char*, Fault::Kind>, 3> kFlags = {
-    std::pair{"lost-answer", Fault::Kind::kLostAnswer},
-    {"falls-back", Fault::Kind::kFallsBack},
-    {"sticks", Fault::Kind::kSticks}};
+constexpr FaultName kFaultNames[] = {{"lost-answer", Fault::Kind::kLostAnswer},
+                                     {"falls-back", Fault::Kind::kFallsBack},
+                                     {"sticks", Fault::Kind::kSticks}};
 
 Json Show(const Instance& instance, const EniProduct& product, const VSwitch& vswitch) {
   Json json;
@@ -55,20 +54,6 @@ Json Show(const VSwitchRecord& vswitch) {
   json["cidr"] = vswitch.facts.cidr;
   json["ipv6CIDR"] = vswitch.facts.ipv6_cidr;
   json["freeAddresses"] = vswitch.pool.free();
-  return json;
-}
-
-Json Show(const Fault& fault) {
-  Json json;
-  json["action"] = fault.action;
-  if (!fault.code.empty()) json["code"] = fault.code;
-  if (fault.kind == Fault::Kind::kDelayed) {
-    json["delay"] = std::chrono::duration<double>(fault.delay).count();
-  }
-  for (const auto& [name, kind] : kFlags) {
-    if (fault.kind == kind) json[name] = true;
-  }
-  json["count"] = fault.count;
   return json;
 }
 
@@ -126,29 +111,6 @@ http::Response ChangeEni(EniProduct& product, const std::string& id, const Json&
     }
   }
   return ConsoleAnswer(200, Show(*product.Find(id)));
-}
-
-// None when it says nothing, or more than one thing, that should go wrong.
-std::optional<Fault> ReadFault(const Json& body) {
-  Fault fault{.action = TextOf(body, "action"), .count = NumberOf(body, "count", 1)};
-  int kinds = 0;
-  if (body.contains("code")) {
-    fault.code = TextOf(body, "code");
-    ++kinds;
-  }
-  if (body.contains("delay")) {
-    fault.kind = Fault::Kind::kDelayed;
-    fault.delay = std::chrono::duration_cast<async::Duration>(
-        std::chrono::duration<double>(body["delay"].as<double>()));
-    ++kinds;
-  }
-  for (const auto& [name, kind] : kFlags) {
-    if (!body.contains(name) || !body[name].as<bool>()) continue;
-    fault.kind = kind;
-    ++kinds;
-  }
-  if (kinds != 1 || fault.action.empty() || fault.count == 0) return std::nullopt;
-  return fault;
 }
 
 }  // namespace
@@ -209,24 +171,7 @@ http::Response OnVSwitches(Cloud& cloud, const http::Request& request) {
 }
 
 http::Response OnFaults(Cloud& cloud, const http::Request& request) {
-  if (request.method == "PUT") {
-    const Json body = Json::parse(request.body);
-    if (!body.is_array()) return ConsoleError(400, "the body is not a list");
-    std::list<Fault> faults;
-    for (const Json& item : body.array_range()) {
-      auto fault = ReadFault(item);
-      if (!fault) {
-        return ConsoleError(400,
-                            "a fault has an action, a count above 0, and one of code, lost-answer, "
-                            "delay (seconds), falls-back, sticks");
-      }
-      faults.push_back(std::move(*fault));
-    }
-    cloud.faults().Set(std::move(faults));
-  }
-  Json list = Json::Array();
-  for (const Fault& fault : cloud.faults().all()) list.push_back(Show(fault));
-  return ConsoleAnswer(200, list);
+  return ConsoleFaults(cloud.faults(), request, kFaultNames);
 }
 
 }  // namespace berth::cloud::simulator

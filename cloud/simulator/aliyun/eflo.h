@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cloud/eni.h"
-#include "cloud/simulator/aliyun/agenda.h"
+#include "cloud/simulator/agenda.h"
 #include "cloud/simulator/aliyun/eni_product.h"
 #include "cloud/simulator/aliyun/parameters.h"
 #include "cloud/simulator/aliyun/product.h"

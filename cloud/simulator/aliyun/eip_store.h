@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "async/executor.h"
-#include "cloud/simulator/aliyun/agenda.h"
-#include "cloud/simulator/aliyun/ids.h"
+#include "cloud/simulator/agenda.h"
+#include "cloud/simulator/ids.h"
 #include "cloud/simulator/aliyun/tags.h"
 #include "cloud/vpc.h"
 

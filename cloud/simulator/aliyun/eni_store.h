@@ -9,8 +9,8 @@
 
 #include "async/executor.h"
 #include "cloud/eni.h"
-#include "cloud/simulator/aliyun/agenda.h"
-#include "cloud/simulator/aliyun/ids.h"
+#include "cloud/simulator/agenda.h"
+#include "cloud/simulator/ids.h"
 #include "cloud/simulator/aliyun/tags.h"
 #include "cloud/simulator/aliyun/vswitch.h"
 

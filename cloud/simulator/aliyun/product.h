@@ -7,6 +7,7 @@
 
 #include "async/executor.h"
 #include "cloud/aliyun/signature.h"
+#include "cloud/simulator/server.h"
 #include "json/json.h"
 #include "log/format.h"
 
@@ -27,13 +28,6 @@ struct Call {
     return found == parameters.end() ? kNone : found->second;
   }
   bool Has(const std::string& name) const { return parameters.contains(name); }
-};
-
-// An error as the cloud tells it.
-struct Refusal {
-  int http_code = 400;  // 200: an error of EFLO, whose code is a number
-  std::string code;
-  std::string message;
 };
 
 // The answer's own fields, without the request ID.

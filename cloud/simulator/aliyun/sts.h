@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "cloud/simulator/aliyun/gate.h"
-#include "cloud/simulator/aliyun/ids.h"
+#include "cloud/simulator/ids.h"
 #include "cloud/simulator/aliyun/product.h"
 
 namespace berth::cloud::simulator {

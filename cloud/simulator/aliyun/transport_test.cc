@@ -1,4 +1,5 @@
-#include "cloud/simulator/aliyun/transport.h"
+#include "cloud/simulator/transport.h"
+#include "cloud/simulator/aliyun/cloud.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "cloud/aliyun/signature.h"
 #include "cloud/simulator/aliyun/product.h"
+#include "cloud/simulator/received.h"
 #include "http/transport.h"
 
 namespace berth::cloud::simulator {
@@ -13,25 +13,14 @@ namespace berth::cloud::simulator {
 // A request taken apart. Both styles are understood: the one with headers (ACS3) and the older one
 // (V1), where everything is a parameter. SDKs of the older style send x-acs-action and
 // x-acs-version as well, so the Authorization header alone tells which it is.
-struct Received {
+struct Received : ReceivedRequest {
   explicit Received(const http::Request& request);
 
-  // Empty when there is none. Names are in lower case.
-  const std::string& Header(const std::string& name) const;
-  // A parameter of the query, or of a form.
-  const std::string& Parameter(const std::string& name) const;
   // Whether it claims to be signed with ACS3.
   bool IsAcs3() const;
   // Without those that say how it is signed and what it calls.
   aliyun::Parameters ActionParameters() const;
 
-  std::string method;
-  std::string path;
-  std::string host;  // with the port, if one was named
-  std::map<std::string, std::string> headers;
-  aliyun::Parameters query;
-  aliyun::Parameters form;
-  std::string body;
   std::string action;
   std::string version;
 };

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cloud/simulator/azure/cloud.h"
+#include "cloud/simulator/transport.h"
+#include "simulate/system_scenario.h"
+
+namespace berth::simulate {
+
+// DiffTracker: the system with its real client, two replicas of which one leads, on a simulated
+// Azure whose operations take seconds and that loses requests and answers, is slow, throttles,
+// refuses, and fails operations that it has begun. Users make, change and delete Services, pods and
+// nodes; the stand-in for a cluster's machinery gives pods addresses and makes EndpointSlices.
+// Others delete and write what Berth has made, and have resources of their own beside it.
+//
+// At all times: no location names a service that is not registered; resources of others are as they
+// were; a pod's finalizer goes only when no location shows its address for its egress. In the end
+// the gateway and the resource group have exactly what the objects say, every Service shows its
+// address, no object waits to be deleted; and when users have deleted everything nothing is left.
+class DiffTracker : public SystemScenario {
+ public:
+  explicit DiffTracker(std::uint64_t seed);
+  ~DiffTracker() override;
+
+  std::optional<kube::memory::Server::MachineryOptions> machinery() const override {
+    return kube::memory::Server::MachineryOptions{.dual_stack = dual_stack_, .max_endpoints = 2};
+  }
+  void SetUp(World& world) override;
+  std::optional<std::string> Check(World& world, const std::string& writer,
+                                   const kube::Request& request) override;
+  async::Duration Aftermath(World& world) override;
+  // Resources are looked at every 10 min, and what is parked is tried again after 5.
+  async::Duration patience() const override { return std::chrono::minutes(60); }
+  std::optional<std::string> Unsettled(World& world) override;
+  bool DeleteAll(World& world) override;
+  std::optional<std::string> Left(World& world) override;
+
+ private:
+  class Trouble;
+  struct Subscription;
+  using Locations = std::map<std::string, std::map<std::string, std::set<std::string>>>;
+  // What the objects ask for.
+  struct Wanted {
+    Locations locations;
+    std::set<std::string> services;   // in the gateway
+    std::set<std::string> resources;  // keys in the resource group
+  };
+  // A pod with our finalizer.
+  struct HeldPod {
+    std::string egress;
+    std::vector<std::string> addresses;
+  };
+
+  std::unique_ptr<Account> Open(Process& process) override;
+  std::uint64_t Below(std::uint64_t bound);
+
+  // difftracker_acts.cc
+  void Act(World& world);
+  void ActOnService(World& world, const std::string& name);
+  void ActOnPod(World& world, const std::string& name);
+  void ActOnNode(World& world, const std::string& name);
+  void CreateService(World& world, const std::string& name);
+  void CreatePod(World& world, const std::string& name);
+  void Meddle(World& world);
+  void SomeFault();
+
+  // difftracker_checks.cc
+  std::optional<std::string> CheckCloud() const;
+  std::optional<std::string> CheckPods(World& world);
+  std::optional<std::string> CheckService(const Json& service) const;
+  Wanted ComputeWanted(World& world) const;
+  void WantService(World& world, const Json& service, const std::vector<Json>& slices,
+                   const std::map<std::string, std::vector<std::string>>& nodes,
+                   Wanted& wanted) const;
+
+  const bool dual_stack_;
+  World* world_ = nullptr;
+  cloud::simulator::azure::Cloud cloud_;
+  std::unique_ptr<Process> site_;  // the cloud's own
+  std::unique_ptr<Trouble> trouble_;
+  std::unique_ptr<cloud::simulator::Network> network_;
+  std::set<std::string> foreign_;        // keys of resources that are others'
+  bool meddled_ = false;                 // others have written locations
+  std::map<std::string, HeldPod> pods_;  // by UID
+};
+
+}  // namespace berth::simulate

@@ -1,0 +1,261 @@
+#include <algorithm>
+
+#include "log/format.h"
+#include "reconcile/difftracker/names.h"
+#include "reconcile/difftracker/objects.h"
+#include "simulate/difftracker.h"
+#include "simulate/objects.h"
+#include "simulate/world.h"
+
+// What must hold at all times, and what must be so in the end.
+namespace berth::simulate {
+namespace {
+
+constexpr const char* kServices = "/api/v1/namespaces/default/services";
+constexpr const char* kPods = "/api/v1/namespaces/default/pods";
+
+bool Has(const Json& object, std::string_view finalizer) {
+  const Json finalizers = object["metadata"].get_value_or<Json>("finalizers", Json::Array());
+  return std::ranges::any_of(finalizers.array_range(),
+                             [&](const Json& one) { return one.as_string() == finalizer; });
+}
+
+std::string EgressOf(const Json& pod) {
+  return difftracker::LowerCase(
+      Text(Part(pod["metadata"], "labels"), std::string(difftracker::kEgressLabel)));
+}
+
+std::vector<std::string> Ips(const Json& object, const char* list) {
+  std::vector<std::string> ips;
+  const Json items = Part(object, "status").get_value_or<Json>(list, Json::Array());
+  for (const Json& item : items.array_range()) {
+    if (auto ip = difftracker::CanonicalIp(Text(item, "ip"))) ips.push_back(*ip);
+  }
+  return ips;
+}
+
+std::string OfFamily(const std::vector<std::string>& ips, const std::string& like) {
+  std::string found;
+  for (const std::string& ip : ips) {
+    if (difftracker::IsIpv6(ip) == difftracker::IsIpv6(like) && found.empty()) found = ip;
+  }
+  return found;
+}
+
+bool IsOurs(const Json& service) {
+  const Json spec = Part(service, "spec");
+  const std::string of = Text(spec, "loadBalancerClass");
+  return Text(spec, "type") == "LoadBalancer" && !Deleting(service) &&
+         (of.empty() || of == difftracker::kLoadBalancerClass) &&
+         Text(spec, "sessionAffinity") != "ClientIP";
+}
+
+std::string Show(const std::map<std::string, std::map<std::string, std::set<std::string>>>& all) {
+  std::string text;
+  for (const auto& [node, addresses] : all) {
+    text += Format(" {}:", node);
+    for (const auto& [address, services] : addresses) {
+      text += " " + address;
+      for (const std::string& service : services) text += "/" + service;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> DiffTracker::Check(World& world, const std::string& writer,
+                                              const kube::Request& request) {
+  if (auto wrong = CheckCloud()) return wrong;
+  if (!request.path.starts_with(kPods) || writer == "user") return std::nullopt;
+  return CheckPods(world);
+}
+
+std::optional<std::string> DiffTracker::CheckCloud() const {
+  const auto& services = cloud_.gateway().services();
+  for (const auto& [node, addresses] : cloud_.gateway().locations()) {
+    for (const auto& [address, names] : addresses) {
+      for (const std::string& name : names) {
+        if (!services.contains(name)) {
+          return Format("{} at {} names {}, which is not registered", address, node, name);
+        }
+      }
+    }
+  }
+  for (const std::string& key : foreign_) {
+    if (!cloud_.group().Find(key)) return Format("{}, which is others', is gone", key);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> DiffTracker::CheckPods(World& world) {
+  cloud_.Settle(world.scheduler().WallNow());
+  std::map<std::string, HeldPod> held;
+  const std::vector<Json> pods = world.List(kPods);
+  for (const Json& pod : pods) {
+    if (!Has(pod, difftracker::kPodFinalizer)) continue;
+    held[UidOf(pod)] = {EgressOf(pod), Ips(pod, "podIPs")};
+  }
+  std::optional<std::string> wrong;
+  for (const auto& [uid, pod] : pods_) {
+    if (held.contains(uid) || meddled_ || pod.egress.empty()) continue;
+    for (const auto& [node, addresses] : cloud_.gateway().locations()) {
+      for (const std::string& address : pod.addresses) {
+        const auto found = addresses.find(address);
+        if (found == addresses.end() || !found->second.contains(pod.egress)) continue;
+        const bool taken = std::ranges::any_of(held, [&](const auto& other) {
+          return std::ranges::contains(other.second.addresses, address);
+        });
+        if (!taken) wrong = Format("a pod is let go, and {} is still in {}", address, pod.egress);
+      }
+    }
+  }
+  pods_ = std::move(held);
+  return wrong;
+}
+
+DiffTracker::Wanted DiffTracker::ComputeWanted(World& world) const {
+  Wanted wanted;
+  wanted.resources = foreign_;
+  std::map<std::string, std::vector<std::string>> nodes;  // InternalIPs
+  for (const Json& node : world.List("/api/v1/nodes")) {
+    const Json all = Part(node, "status").get_value_or<Json>("addresses", Json::Array());
+    for (const Json& address : all.array_range()) {
+      if (Text(address, "type") != "InternalIP") continue;
+      if (auto ip = difftracker::CanonicalIp(Text(address, "address"))) {
+        nodes[NameOf(node)].push_back(*ip);
+      }
+    }
+  }
+  const auto slices = world.List("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices");
+  for (const Json& service : world.List(kServices)) {
+    if (IsOurs(service)) WantService(world, service, slices, nodes, wanted);
+  }
+  for (const Json& pod : world.List(kPods)) {
+    const std::string egress = EgressOf(pod);
+    const std::string phase = Text(Part(pod, "status"), "phase");
+    if (egress.empty() || difftracker::CheckEgress(egress) || Deleting(pod)) continue;
+    if (phase != "Running" && phase != "Pending") continue;
+    for (const std::string& ip : Ips(pod, "podIPs")) {
+      const std::string node_ip = OfFamily(Ips(pod, "hostIPs"), ip);
+      if (node_ip.empty()) continue;
+      wanted.locations[node_ip][ip].insert(egress);
+      wanted.services.insert(egress);
+      wanted.resources.insert("natgateways/" + egress);
+      wanted.resources.insert(
+          Format("publicipaddresses/{}-pip{}", egress, difftracker::IsIpv6(ip) ? "-v6" : ""));
+    }
+  }
+  return wanted;
+}
+
+void DiffTracker::WantService(World& /*world*/, const Json& service,
+                              const std::vector<Json>& slices,
+                              const std::map<std::string, std::vector<std::string>>& nodes,
+                              Wanted& wanted) const {
+  const std::string uid = difftracker::LowerCase(UidOf(service));
+  wanted.services.insert(uid);
+  wanted.resources.insert("loadbalancers/" + uid);
+  wanted.resources.insert(Format("publicipaddresses/{}-pip", uid));
+  for (const Json& slice : slices) {
+    const std::string of =
+        Text(Part(slice["metadata"], "labels"), std::string(difftracker::kServiceNameLabel));
+    if (of != NameOf(service)) continue;
+    const Json endpoints = slice.get_value_or<Json>("endpoints", Json::Array());
+    for (const Json& endpoint : endpoints.array_range()) {
+      if (!Part(endpoint, "conditions").get_value_or<bool>("ready", true)) continue;
+      const auto node = nodes.find(Text(endpoint, "nodeName"));
+      if (node == nodes.end()) continue;
+      for (const Json& address : endpoint["addresses"].array_range()) {
+        const auto ip = difftracker::CanonicalIp(address.as_string());
+        const std::string node_ip = ip ? OfFamily(node->second, *ip) : "";
+        if (!node_ip.empty()) wanted.locations[node_ip][*ip].insert(uid);
+      }
+    }
+  }
+}
+
+std::optional<std::string> DiffTracker::CheckService(const Json& service) const {
+  const std::string name = NameOf(service);
+  const Json ingress =
+      Part(Part(service, "status"), "loadBalancer").get_value_or<Json>("ingress", Json::Array());
+  const bool shows = ingress.size() > 0;
+  if (!IsOurs(service)) {
+    const bool is_balancer = Text(Part(service, "spec"), "type") == "LoadBalancer";
+    if (!is_balancer && shows) return Format("Service {} has an address and is none", name);
+    if (!is_balancer && Has(service, difftracker::kServiceFinalizer)) {
+      return Format("Service {} has a finalizer and needs none", name);
+    }
+    return std::nullopt;
+  }
+  if (!Has(service, difftracker::kServiceFinalizer)) {
+    return Format("Service {} has no finalizer", name);
+  }
+  const std::string uid = difftracker::LowerCase(UidOf(service));
+  const auto* balancer = cloud_.group().Find("loadbalancers/" + uid);
+  const auto* ip = cloud_.group().Find(Format("publicipaddresses/{}-pip", uid));
+  if (!balancer || !ip) return Format("Service {} has no load balancer", name);
+  const Json rules =
+      Part(balancer->body, "properties").get_value_or<Json>("loadBalancingRules", Json::Array());
+  if (rules.size() != service["spec"]["ports"].size()) {
+    return Format("Service {} has {} rules", name, rules.size());
+  }
+  if (!shows) return Format("Service {} shows no address", name);
+  const std::string address = Text(Part(ip->body, "properties"), "ipAddress");
+  if (Text(ingress[0], "ip") != address) {
+    return Format("Service {} shows {} and has {}", name, Text(ingress[0], "ip"), address);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> DiffTracker::Unsettled(World& world) {
+  cloud_.Settle(world.scheduler().WallNow());
+  for (const char* collection : {kServices, kPods}) {
+    for (const Json& object : world.List(collection)) {
+      if (Deleting(object)) return Format("{} {} is being deleted", collection, NameOf(object));
+      if (collection != kServices) continue;
+      if (auto wrong = CheckService(object)) return wrong;
+    }
+  }
+  const Wanted wanted = ComputeWanted(world);
+  for (const Json& pod : world.List(kPods)) {
+    const std::string egress = EgressOf(pod);
+    const bool needs = wanted.services.contains(egress);
+    if (needs != Has(pod, difftracker::kPodFinalizer)) {
+      return Format("pod {} of {} has a finalizer: {}", NameOf(pod), egress, !needs);
+    }
+  }
+  if (cloud_.gateway().locations() != wanted.locations) {
+    return Format("the locations are{}, and{} are wanted", Show(cloud_.gateway().locations()),
+                  Show(wanted.locations));
+  }
+  std::set<std::string> services;
+  for (const auto& [name, service] : cloud_.gateway().services()) {
+    if (!service.is_default) services.insert(name);
+  }
+  if (services != wanted.services) {
+    return Format("{} services are registered, {} are wanted", services.size(),
+                  wanted.services.size());
+  }
+  std::set<std::string> resources;
+  for (const auto& [key, resource] : cloud_.group().all()) resources.insert(key);
+  if (resources == wanted.resources) return std::nullopt;
+  std::string differ;
+  std::vector<std::string> differences;
+  std::ranges::set_symmetric_difference(resources, wanted.resources,
+                                        std::back_inserter(differences));
+  for (const std::string& key : differences) differ += " " + key;
+  return Format("resources differ:{}", differ);
+}
+
+std::optional<std::string> DiffTracker::Left(World& world) {
+  if (auto wrong = Unsettled(world)) return wrong;
+  for (const char* collection : {kServices, kPods}) {
+    for (const Json& object : world.List(collection)) {
+      if (NameOf(object) != "kubernetes") return Format("{} {}", collection, NameOf(object));
+    }
+  }
+  return CheckMemory();
+}
+
+}  // namespace berth::simulate
