@@ -8,11 +8,11 @@
 
 #include "cloud/eni.h"
 #include "cloud/simulator/aliyun/eni_product.h"
-#include "cloud/simulator/faults.h"
-#include "cloud/simulator/ids.h"
 #include "cloud/simulator/aliyun/parameters.h"
 #include "cloud/simulator/aliyun/product.h"
 #include "cloud/simulator/aliyun/vswitch.h"
+#include "cloud/simulator/faults.h"
+#include "cloud/simulator/ids.h"
 
 namespace berth::cloud::simulator {
 

@@ -11,8 +11,8 @@
 
 #include "async/executor.h"
 #include "cloud/simulator/agenda.h"
-#include "cloud/simulator/ids.h"
 #include "cloud/simulator/aliyun/tags.h"
+#include "cloud/simulator/ids.h"
 #include "cloud/vpc.h"
 
 namespace berth::cloud::simulator {

@@ -10,9 +10,9 @@
 #include "async/executor.h"
 #include "cloud/eni.h"
 #include "cloud/simulator/agenda.h"
-#include "cloud/simulator/ids.h"
 #include "cloud/simulator/aliyun/tags.h"
 #include "cloud/simulator/aliyun/vswitch.h"
+#include "cloud/simulator/ids.h"
 
 namespace berth::cloud::simulator {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "cloud/simulator/aliyun/gate.h"
-#include "cloud/simulator/ids.h"
 #include "cloud/simulator/aliyun/product.h"
+#include "cloud/simulator/ids.h"
 
 namespace berth::cloud::simulator {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "cloud/simulator/aliyun/eip_store.h"
-#include "cloud/simulator/ids.h"
 #include "cloud/simulator/aliyun/parameters.h"
 #include "cloud/simulator/aliyun/product.h"
 #include "cloud/simulator/aliyun/vswitch.h"
+#include "cloud/simulator/ids.h"
 #include "cloud/vpc.h"
 
 namespace berth::cloud::simulator {
