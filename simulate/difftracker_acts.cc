@@ -117,13 +117,20 @@ void DiffTracker::Meddle(World& world) {
   auto chosen = services.begin();
   std::advance(chosen, static_cast<std::ptrdiff_t>(Below(services.size())));
   const std::string name = chosen->first;
+  if (chosen->second.is_default) return;
   world.Trace("others meddle with {}", name);
-  switch (Below(3)) {
+  switch (Below(5)) {
     case 0:
       cloud_.gateway().SetLocation("10.9.9.9", {{"10.8.8.8", {name}}});
       return;
     case 1:
       cloud_.group().Erase("loadbalancers/" + name);
+      return;
+    case 2:
+      cloud_.group().Erase("natgateways/" + name);
+      return;
+    case 3:
+      cloud_.group().Erase(Format("publicipaddresses/{}-pip", name));
       return;
     default: {
       const auto locations = cloud_.gateway().locations();

@@ -135,8 +135,8 @@ class Engine {
   bool SetPod(std::string_view pod, std::string_view egress,
               const std::vector<Placement>& placements, async::TimePoint now);
   void RemovePod(std::string_view pod, async::TimePoint now);
-  // A pod with a finalizer that is not live and that this engine may not know: it holds what the
-  // cloud shows of it. Without an egress (the label is gone) all outbound services count.
+  // A pod with a finalizer that is not live and that this engine may not know: it is held while the
+  // cloud shows one of its addresses for any egress, or its own, which may be empty, is deleted.
   void DrainPod(std::string_view pod, std::string_view egress,
                 const std::vector<Placement>& placements, async::TimePoint now);
   // The address families of an egress's public IPs: IPv4, IPv6. O(1).

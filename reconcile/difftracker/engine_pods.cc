@@ -87,10 +87,10 @@ void Engine::DrainPod(std::string_view pod, std::string_view egress,
     const AddressIndex address = table_.FindAddress(placement.node_ip, placement.address);
     if (address == AddressTable::kNone) continue;
     for (const ServiceIndex service : table_.ServicesAt(address)) {
-      const bool counts = egress.empty() ? At(service).direction == Direction::kOutbound &&
-                                               !services_[service].is_default
-                                         : service == named;
-      if (counts) AddResidue(pod, address, service);
+      // Its label may have named another egress before.
+      const bool outbound =
+          At(service).direction == Direction::kOutbound && !services_[service].is_default;
+      if (outbound || service == named) AddResidue(pod, address, service);
     }
   }
   if (named && At(*named).tracked && !services_[*named].machine.wanted) {

@@ -97,6 +97,15 @@ TEST_F(EngineStartTest, APodThatDiedWhileNobodyRanIsHeldUntilItsAddressIsGone) {
   EXPECT_FALSE(next_.HoldsPod("dead"));
 }
 
+TEST_F(EngineStartTest, ADeadPodWithAnotherLabelThanBeforeIsHeldWhileTheOldEgressShowsIt) {
+  next_.SetPod("p", "egress-a", {{"10.0.0.1", "10.1.0.9"}}, now_);
+  next_.DrainPod("dead", "egress-b", {kPodB}, now_);
+  Start();
+  EXPECT_TRUE(next_.HoldsPod("dead"));
+  RunAll(next_);
+  EXPECT_FALSE(next_.HoldsPod("dead"));
+}
+
 TEST_F(EngineStartTest, TheLastPodOfAnEgressThatDiedMeanwhileIsHeldUntilTheEgressIsDeleted) {
   next_.DrainPod("dead", "egress-a", {{"10.0.0.1", "10.1.0.9"}}, now_);
   Start();
