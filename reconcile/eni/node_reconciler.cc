@@ -227,6 +227,7 @@ void NodeReconciler::CancelTasks(const Pass& pass) {
 
 // The status says what is to be done, so that a task that was lost with its leader comes again.
 void NodeReconciler::SubmitTasks(Pass& pass) {
+  if (pass.to.account.empty()) return;  // a sync comes first
   const auto now = parts_.executor.Now();
   const PodAddresses addresses(pass.pods);
   for (const auto& [id, nic] : pass.to.nics) {

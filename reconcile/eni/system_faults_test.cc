@@ -245,6 +245,19 @@ TEST_F(EniFaultsTest, AFailureIsToldNoLongerThanTheCloudFails) {
   EXPECT_THAT(Condition("worker-1"), StartsWith("True Ready"));
 }
 
+TEST_F(EniFaultsTest, ADeletedNodeWhoseAccountIsRemovedFromItsStatusFindsItAgain) {
+  CreateNode("worker-1", "i-1", kPool);
+  executor_.Advance(1min);
+  Delete("worker-1");
+  executor_.Advance(1s);
+  ASSERT_TRUE(Exists("worker-1"));
+  Send(kube::Method::kPatch, Path("worker-1") + "/status", R"({"status":{"account":null}})",
+       "application/merge-patch+json");
+  executor_.Advance(5min);
+  EXPECT_FALSE(Exists("worker-1"));
+  EXPECT_THAT(Own(), IsEmpty());
+}
+
 TEST_F(EniFaultsTest, TheVSwitchesOfNodesThatAreGoneAreForgotten) {
   CreateNode("worker-1", "i-1", kPool);
   executor_.Advance(1min);
