@@ -37,6 +37,12 @@ std::string ParentReason(const Claim& block) {
   return reason.empty() ? "Pending" : reason;
 }
 
+// The size of the block that the claim asks for.
+std::optional<int> SizeOf(const Claim& block) {
+  const auto requested = Cidr::Parse(block.requested);
+  return requested ? std::optional(requested->prefix()) : block.block_size;
+}
+
 kube::Error ForeignObject(std::string_view kind, std::string_view name) {
   return {kube::ErrorClass::kTerminal,
           "AlreadyExists",
@@ -62,12 +68,13 @@ bool PoolClaimReconciler::HasLostOwner(const Pool& pool, const PoolClaim& claim)
 // Whether a SubnetClaim is the internal claim without its owner reference. plexaubnet's has the uid
 // of the pool claim as its clusterID.
 bool PoolClaimReconciler::HasLostOwner(const Claim& block, const PoolClaim& claim) const {
-  if (!block.owner_uid.empty() || block.pool != claim.parent || block.id.ns != claim.id.ns) {
+  if (!block.owner_uid.empty() || block.pool != claim.parent || block.id.ns != claim.id.ns ||
+      SizeOf(block) != claim.block_size) {
     return false;
   }
   if (block.cluster == claim.id.uid) return true;
   return block.id.name == ChildClaimName(claim.id) &&
-         (block.cluster == ChildPoolName(claim.id) || Serves(block, claim));
+         (block.cluster == ChildPoolName(claim.id) || block.cluster == ClusterOf(claim));
 }
 
 // An internal claim of plexaubnet's that has lost its owner reference: it has another name than
@@ -262,9 +269,7 @@ async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
 
 // Whether the block that the SubnetClaim asks for can become the child. Users may have edited it.
 bool PoolClaimReconciler::Serves(const Claim& block, const PoolClaim& claim) const {
-  const auto requested = Cidr::Parse(block.requested);
-  const auto size = requested ? std::optional(requested->prefix()) : block.block_size;
-  return size == claim.block_size &&
+  return SizeOf(block) == claim.block_size &&
          (block.cluster == ClusterOf(claim) || block.cluster == claim.id.uid);
 }
 
