@@ -42,11 +42,13 @@ bool IsReplaced(const Context& context, const Subnet& subnet, const Claim& claim
       });
 }
 
-// Whether a child pool stands on the block of the Subnet, as one that its SubnetPoolClaim left.
+// Whether a child pool that its SubnetPoolClaim left stands on the block of the Subnet.
 bool IsChildsRange(const Space& space, const Subnet& subnet) {
   if (!subnet.cidr) return false;
   return std::ranges::any_of(space.Overlapping(subnet.id.ns, *subnet.cidr), [&](const auto* pool) {
-    return pool->pool.parent == subnet.pool && pool->indexed == subnet.cidr;
+    const Pool& child = pool->pool;
+    return child.parent == subnet.pool && child.owner_uid.empty() && child.id.deleting == 0 &&
+           pool->indexed == subnet.cidr;
   });
 }
 

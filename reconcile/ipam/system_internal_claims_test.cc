@@ -134,5 +134,21 @@ TEST_F(InternalClaimTest, GivesItsBlockToTheChildPoolThatIsKeptWithoutAGracePeri
   EXPECT_THAT(List("subnets"), IsEmpty());
 }
 
+TEST_F(InternalClaimTest, DeletedInTheForegroundBesideItsPoolLeavesABlockThatRests) {
+  Bound(R"(,"reuseGracePeriodSeconds":600)");
+  AtOnce(kube::Method::kDelete, Path("subnetpoolclaims", "pc"),
+         R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground"})");
+  for (int i = 0; i < 60; ++i) {
+    CollectGarbage();
+    executor_.Advance(1s);
+  }
+  EXPECT_THAT(List("subnetpools"), SizeIs(1));
+  ASSERT_THAT(List("subnets"), SizeIs(1));
+  Claim("next", "p", 20);
+  EXPECT_EQ(Allocated("next"), "10.0.16.0/20");
+  executor_.Advance(15min);
+  EXPECT_THAT(List("subnets"), SizeIs(1));
+}
+
 }  // namespace
 }  // namespace berth::ipam

@@ -120,6 +120,10 @@ TEST_F(ManyDeletionsTest, WakeNoClaimThatAsksForMore) {
            Format(R"("poolRef":"p","clusterID":"w{}","requestedCIDR":"10.0.0.0/23")", i));
   }
   EXPECT_LT(DeleteClaims(), 16 * kEach);
+  EXPECT_EQ(
+      std::ranges::count_if(List("subnetclaims"),
+                            [](const Json& claim) { return claim["status"]["phase"] == "Bound"; }),
+      1);
 }
 
 TEST_F(ManyDeletionsTest, WakeOnlyTheClaimOfTheSameCluster) {
@@ -138,6 +142,10 @@ TEST_F(ManyDeletionsTest, WakeNoSubnetThatOverlapsOtherBlocksToo) {
            Format(R"("poolRef":"p","clusterID":"w{}","cidr":"10.0.0.0/23")", i));
   }
   EXPECT_LT(DeleteClaims(), 16 * kEach);
+  EXPECT_EQ(std::ranges::count_if(
+                List("subnets"),
+                [](const Json& subnet) { return subnet["status"]["phase"] == "Allocated"; }),
+            1);
 }
 
 TEST_F(ManyDeletionsTest, OfSubnetsWakeOnlyTheirOwnClaims) {
@@ -158,6 +166,18 @@ TEST_F(ManyDeletionsTest, WakeNoClaimThatHasLostAnotherBlock) {
   executor_.Advance(5s);
   ASSERT_EQ(Reason("subnetclaims", "c63"), "AllocationLost");
   EXPECT_LT(DeleteClaims(), 16 * kEach);
+}
+
+TEST_F(ManyDeletionsTest, WithTheirPoolWakeEachClaimAFewTimes) {
+  Fill();
+  executor_.Advance(1min);
+  Merge("subnetpools", "p",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})");
+  const auto before = Reconciles();
+  Delete("subnetpools", "p");
+  executor_.Advance(1min);
+  EXPECT_LT(Reconciles() - before, 16 * kEach);
+  EXPECT_EQ(Reason("subnetclaims", "c7"), "PoolNotFound");
 }
 
 TEST_F(ManyDeletionsTest, OfReservationsWakeOnlyThoseWhoGetTheBlock) {
