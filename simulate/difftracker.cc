@@ -65,7 +65,7 @@ struct DiffTracker::Subscription : Account {
 
 DiffTracker::DiffTracker(std::uint64_t seed)
     : SystemScenario("difftracker"), dual_stack_(seed % 3 == 0), cloud_(OptionsFor(seed)) {
-  cloud::AzureTestClient::AddIdentity(cloud_);
+  simulator::azure::AddIdentity(cloud_, cloud::AzureTestClient::kSecret);
 }
 DiffTracker::~DiffTracker() = default;
 
