@@ -15,17 +15,10 @@ teardown_file() {
   [ "$(cat "$DEMO/run/berth.exit")" = 0 ]
 }
 
-# run_client LANGUAGE: its program of e2e/clients, or skips the test and says why.
+# run_client LANGUAGE: its program of e2e/clients.
 run_client() {
-  local command status=0
-  command=$("$root/e2e/clients/build" "$1" 2>"$BATS_TEST_TMPDIR/build.log") || status=$?
-  if [ "$status" = 77 ]; then
-    tail -n 1 "$BATS_TEST_TMPDIR/build.log" >&3
-    skip "$(tail -n 1 "$BATS_TEST_TMPDIR/build.log")"
-  fi
-  [ "$status" = 0 ] || fail "$(tail -n 20 "$BATS_TEST_TMPDIR/build.log")"
-  # Word by word: an interpreter and its script.
-  run timeout 300 ${command##*$'\n'}
+  find_client "$1"
+  run timeout 300 $client
   [ "$status" = 0 ] || fail "$output"
 }
 

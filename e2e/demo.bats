@@ -4,7 +4,10 @@ load helpers
 
 setup_file() {
   export DEMO=$BATS_FILE_TMPDIR/demo
-  kubectl=$("$root/e2e/controlplane/kubectl")
+  # The newest that was built here, else any.
+  export USER_HOME=$HOME
+  kubectl=$(compgen -G "${BERTH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/berth}/controlplane/*/kubectl" | head -n 1)
+  [ -n "$kubectl" ] || kubectl=$("$root/e2e/controlplane/kubectl")
   export PATH=$(dirname "$kubectl"):$PATH KUBECONFIG=$DEMO/state/kubeconfig HOME=$BATS_FILE_TMPDIR NS=default
   spawn "$DEMO" berth "${BERTH_BIN:-$root/build/release/server/berth}" demo --port 0 --state-dir "$DEMO/state"
   await "$DEMO" berth 120 grep -q '^  curl ' "$DEMO/logs/berth.log"
@@ -24,12 +27,31 @@ teardown() { kubectl delete subnetpools --all --timeout=120s >/dev/null; }
 # apply_pool NAME CIDR [SPEC_FIELDS]
 apply_pool() { pool "$@" | kubectl apply -f -; }
 
-@test "every command that it prints can be typed" {
+type_all() {
   run type_printed "$DEMO/logs/berth.log"
-  [ "$status" = 0 ]
+  [ "$status" = 0 ] || fail "$output"
   source_systems
   expect "${printed_shows[@]}" '/apis/live.berth.dev/v1alpha1/workqueues'
   delete_all
+  kubectl delete pods --all --grace-period=0 --timeout=60s
+}
+
+@test "every command that it prints can be typed" { type_all; }
+
+@test "every command that it prints can be typed with the oldest kubectl that is supported" {
+  find_client kubectl
+  export PATH=$(dirname "$client"):$PATH
+  run kubectl version --client
+  expect 'Client Version: v1.28.'
+  type_all
+}
+
+@test "a printed command that never ends is ended and named" {
+  printf 'Wait:\n  sleep 1000   # refused\n' >"$BATS_TEST_TMPDIR/text"
+  typing_deadline=1
+  run type_printed "$BATS_TEST_TMPDIR/text"
+  [ "$status" = 1 ]
+  expect 'ended after 1 s: sleep 1000'
 }
 
 @test "the tour applies every example, shows commands and output, and leaves the cluster until it is ended" {
@@ -73,7 +95,7 @@ type_one() {
   local status=0 expected=0
   printf '\n$ %s\n' "$1"
   case $2 in 'Error from server'* | 'The '*' is invalid:'*) expected=1 ;; esac
-  eval "$1" || status=$?
+  type_command "$1" || status=$?
   ((status == expected)) || fail "status $status, not $expected, as shown by: $2"
 }
 

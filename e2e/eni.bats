@@ -262,6 +262,22 @@ three='{"pool": {"minPoolSize": 25, "maxPoolSize": 30}}'
   eventually 180 no_leak
 }
 
+@test "a Lingjun node gets an ENI of EFLO and its pod an address; all goes with the Node" {
+  in_cloud /instances -X POST -d "{\"backend\": \"EFLO\", \"instanceID\": \"e01-$RUN\", \"vSwitchID\": \"$VSWITCH\"}"
+  core_nodes lingjun | kubectl apply -f -
+  eninode lingjun "{\"nodeMetadata\": {\"instanceID\": \"e01-$RUN\"}}" |
+    jq '.metadata.labels = {"alibabacloud.com/lingjun-worker": "true"}' | kubectl create -f -
+  create_pod gpu lingjun
+  eventually 180 has_address gpu lingjun
+  [[ $(enis_of lingjun) == leni-* ]]
+  [[ $(kubectl get enitasks -o wide --field-selector spec.nodeName=lingjun --no-headers) == *EFLO* ]]
+  output=$(in_cloud "/enis/$(enis_of lingjun)")
+  expect_json '.status + " " + .instanceID' "InUse e01-$RUN"
+  drop_pod gpu
+  kubectl delete eninode lingjun --timeout=180s
+  [ -z "$(cloud_enis 'select(.networkInterfaceID | startswith("leni-"))')" ]
+}
+
 @test "an instance that is gone from the cloud does not keep its Node" {
   create_nodes '{}' dead
   eventually 180 attached dead

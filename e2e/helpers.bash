@@ -32,6 +32,18 @@ expect_json() {
   [ "$got" = "$2" ] || fail "expected $1 to be \"$2\", it is \"$got\" in:"$'\n'"$output"
 }
 
+# find_client NAME: sets client to the command of a program of e2e/clients, word by word; where it cannot be had, skips the test and says why. A file that
+# gives its tests another HOME keeps the one with the caches in USER_HOME.
+find_client() {
+  local log=$BATS_TEST_TMPDIR/build.log status=0
+  client=$(HOME=${USER_HOME:-$HOME} "$root/e2e/clients/build" "$1" 2>"$log") || status=$?
+  if [ "$status" = 77 ]; then
+    tail -n 1 "$log" >&3
+    skip "$(tail -n 1 "$log")"
+  fi
+  [ "$status" = 0 ] || fail "$(tail -n 20 "$log")"
+}
+
 # delete_all: every object of every system's kinds in the namespace.
 delete_all() { eventually 120 delete_kinds; }
 

@@ -102,10 +102,23 @@ await() {
   fi
 }
 
+# type_command COMMAND: runs what a user types, in a shell of its own but for `export`. A command that has not ended after typing_deadline seconds is ended
+# and named, with status 124. It runs beside this shell, so that Ctrl-C ends the script at once, and reads nothing.
+typing_deadline=180
+type_command() {
+  local status=0
+  if [[ $1 == 'export '* ]]; then eval "$1"; return; fi
+  timeout -k 5 "$typing_deadline" bash -c "$1" </dev/null &
+  wait $! || status=$?
+  if ((status != 124 && status != 137)); then return "$status"; fi
+  printf 'ended after %s s: %s\n' "$typing_deadline" "$1" >&2
+  return 124
+}
+
 # type_printed FILE [PAUSE]: shows a text for users and runs its commands, in order, with their output. Commands are the lines that begin with two spaces; one
 # with "# refused" has to fail. PAUSE is run before each step: a step is a line of text with the commands after it.
 type_printed() {
-  local line command typed=0
+  local line command status typed=0
   while IFS= read -r line <&9; do
     if [ -z "$line" ]; then continue; fi
     if [[ $line != '  '* ]]; then
@@ -115,9 +128,13 @@ type_printed() {
     fi
     command=${line#  }
     printf '\n$ %s\n' "$command"
-    if [[ $command != *'# refused'* ]]; then
-      eval "$command" || { printf 'failed: %s\n' "$command" >&2; return 1; }
-    elif eval "$command"; then
+    status=0
+    type_command "$command" || status=$?
+    if [ "$status" = 124 ]; then
+      return 1
+    elif [[ $command != *'# refused'* ]]; then
+      [ "$status" = 0 ] || { printf 'failed: %s\n' "$command" >&2; return 1; }
+    elif [ "$status" = 0 ]; then
       printf 'not refused: %s\n' "$command" >&2
       return 1
     fi

@@ -118,6 +118,7 @@ kube::Result<void> Demo::Fill() {
         !created)
       return created;
   }
+  eni_daemon_.Start(server_);
   if (auto filled = FillNodes(); !filled) return filled;
   return FillFrontProxy();
 }

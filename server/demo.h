@@ -5,6 +5,7 @@
 
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
+#include "handlers/memory/eni_daemon.h"
 #include "handlers/memory/front.h"
 #include "handlers/memory/server_thread.h"
 #include "server/aliyun_account.h"
@@ -19,7 +20,8 @@ namespace berth::server {
 
 // The demo's addition to the ordinary server: an API server in memory, with Berth's CRDs and
 // three nodes in it, behind a listener of its own, so that kubectl and Berth find a cluster where
-// there is none, and a simulated cloud in the process. Pods seem to run on the nodes. The server
+// there is none, and a simulated cloud in the process. Pods seem to run on the nodes, some with
+// addresses of their ENIs. The server
 // calls Berth's webhooks and serves Berth's API as part of its own, both in the process. Nothing of
 // it outlives the process but a few files in the state directory: certificates, and the credentials
 // of the last run.
@@ -66,6 +68,7 @@ class Demo {
   DirectoryLock lock_;  // of the state directory
   std::string token_;
   Options serve_;
+  memory::EniDaemon eni_daemon_;
   memory::ServerThread server_{memory::ServerThread::Server::MachineryOptions{}};
   std::unique_ptr<memory::Front> front_;
 };

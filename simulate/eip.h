@@ -74,6 +74,7 @@ class Eip : public SystemScenario {
   void Wipe(World& world);
   void Restore(World& world);
   void CopyStatus(World& world);
+  void ForgeOwner(World& world);
   void Overwrite(World& world, const Json& object, const Json& status);
   void WriteStatus(World& world, const std::string& name, const Json& status);
   void FollowAdvice(World& world, const std::string& uid);
@@ -113,6 +114,7 @@ class Eip : public SystemScenario {
   EipHistory history_{cloud_};
   std::set<std::string> wiped_;          // uids whose status somebody took away
   std::set<std::string> edited_;         // uids whose status a user wrote since Berth did
+  std::set<std::string> forged_;         // uids that the tag of an import was set to by hand
   async::Duration grace_{};              // see EipWitness::See
   bool prompt_ = false;                  // no fault keeps Berth from telling at once
   std::set<std::string> told_refusals_;  // uids with an event of a refused write

@@ -26,6 +26,7 @@ void Eip::Act(World& world) {
   }
   if (roll < 89) return ThinkAgain(world);
   if (roll < 91) return RenameTag(world);
+  if (roll < 92) return ForgeOwner(world);
   Meddle(world);
 }
 
@@ -134,7 +135,32 @@ void Eip::NoteAttempt(const Json& object) {
 // Whether its address is known by its tag, and not by its status alone.
 bool Eip::IsSettled(const Json& object) const {
   const std::string id = Text(Part(object, "status"), "allocationID");
-  return Text(ReadyOf(object), "status") == "True" && witness_.TagOf(id) == UidOf(object);
+  return Text(ReadyOf(object), "status") == "True" && witness_.TagOf(id) == UidOf(object) &&
+         !forged_.contains(UidOf(object));
+}
+
+// A user makes an import look like the object's own, by the tag or by the status.
+void Eip::ForgeOwner(World& world) {
+  Dice& random = world.random();
+  const auto objects = world.List(kCollection);
+  if (objects.empty()) return;
+  const Json& object = objects[random.Below(objects.size())];
+  const std::string id = Text(Part(object, "status"), "allocationID");
+  const bool imported = Text(Part(object, "status"), "origin") == "Imported";
+  const cloud::Eip* eip = cloud_.vpc().Find(id);
+  if (!imported || !eip || !std::ranges::contains(own_, id) || !witness_.TagOf(id).empty()) return;
+  world.Trace("somebody makes {} look like the own address of {}", id, NameOf(object));
+  if (random.Chance(0.5)) {
+    Json status;
+    status["origin"] = "Created";
+    edited_.insert(UidOf(object));
+    return WriteStatus(world, NameOf(object), status);
+  }
+  Note(world);
+  forged_.insert(UidOf(object));
+  cloud::Tags tags = eip->tags;
+  tags[std::string(eip::kOwnerTag)] = UidOf(object);
+  cloud_.vpc().SetTags(id, tags);
 }
 
 // A user writes another object's status into this one. Its own address is still found if spec names

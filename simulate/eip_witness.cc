@@ -96,9 +96,11 @@ void EipWitness::Meet(const Json& object, async::TimePoint now) {
   if (Text(Part(object["metadata"], "annotations"), eip::kOnForeignAnnotation) == "adopt") {
     adopters_.insert(uid);
   }
-  const std::string named = has.empty() ? Text(Part(object, "spec"), "allocationID") : has;
+  const std::string spec = Text(Part(object, "spec"), "allocationID");
+  const std::string named = has.empty() ? spec : has;
   if (!named.empty()) namers_[named].insert(uid);
-  if (named.empty() || object["metadata"].contains("deletionTimestamp")) return;
+  // A status whose address spec does not name may be a copy.
+  if (named.empty() || spec != named || object["metadata"].contains("deletionTimestamp")) return;
   Claim& claim = named_[named].try_emplace(uid, Claim{now, now}).first->second;
   claim.seen = now;
 }
@@ -112,7 +114,9 @@ void EipWitness::MeetDeleted(const Json& object) {
   const std::string id = Text(status, "allocationID");
   const std::string strategy = Text(Part(object, "spec"), "releaseStrategy");
   // Whatever its status says: what was allocated for it was not imported.
-  const bool imported = Text(status, "origin") == "Imported" && OwnerOf(id) != uid;
+  const bool led_astray = excused_.contains(uid) || adopters_.contains(uid);
+  const bool imported =
+      (Text(status, "origin") == "Imported" || (!id.empty() && !led_astray)) && OwnerOf(id) != uid;
   const bool abandoned =
       Text(Part(object["metadata"], "annotations"), eip::kOnStuckAnnotation) == "abandon";
   if (abandoned) stays_.insert(uid);

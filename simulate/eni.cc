@@ -6,6 +6,7 @@
 #include "cloud/aliyun/api_client.h"
 #include "cloud/aliyun/credentials.h"
 #include "cloud/aliyun/ecs_client.h"
+#include "cloud/aliyun/eflo_client.h"
 #include "cloud/aliyun/key_accounts.h"
 #include "cloud/aliyun/vpc_client.h"
 #include "cloud/simulator/aliyun/wire.h"
@@ -28,6 +29,11 @@ simulator::Cloud::Options OptionsFor(std::uint64_t seed) {
   options.ecs.attaching = random.Between(0s, random.Chance(0.15) ? 105s : 12s);
   options.ecs.detaching = random.Between(0s, 10s);
   options.ecs.deleting = random.Between(0s, 10s);
+  options.eflo = {.until_visible = options.ecs.until_visible,
+                  .attaching = random.Between(0s, random.Chance(0.15) ? 200s : 20s),
+                  .detaching = options.ecs.detaching,
+                  .deleting = options.ecs.deleting,
+                  .assigning = random.Between(0s, 6s)};
   options.client_tokens.processing = random.Chance(0.3) ? random.Between(0s, 3s) : 0s;
   return options;
 }
@@ -50,13 +56,15 @@ class Eni::Trouble : public simulator::Fates {
     if (random.Chance(faults.slow)) fate.there += random.Between(0s, 15s);
     if (random.Chance(faults.slow)) fate.back += random.Between(0s, 15s);
     fate.trusted = owner_.untrusted_ == 0;
-    const bool lists = Calls(request, "DescribeNetworkInterfaces");
+    const bool lists = Calls(request, "DescribeNetworkInterfaces") ||
+                       Calls(request, "ListElasticNetworkInterfaces");
     fate.refusal = Refusal(lists);
     if (fate.refusal) {
       fate.carried_out = false;
     } else if (random.Chance(faults.refused)) {
       fate.refusal = Trouble::SomeTrouble(random);
-      // A cloud that reports an internal error may have carried out the call all the same.
+      // A cloud that reports an internal error may have carried out the call
+      // all the same.
       fate.carried_out = fate.refusal->http_code >= 500 && random.Chance(0.3);
     }
     if (lists && owner_.empty_lists_ > 0) {
@@ -155,11 +163,16 @@ struct Eni::InRegion : Account {
                 OptionsFor(cloud::aliyun::EcsEndpoint(kRegion, false), cloud::aliyun::kEcsVersion)),
         vpc_api(process, wire, credentials, nullptr,
                 OptionsFor(cloud::aliyun::VpcEndpoint(kRegion, false), cloud::aliyun::kVpcVersion)),
+        eflo_api(process, wire, credentials, nullptr, EfloOptionsFor()),
+        leni_apis{process, eflo_api, vpc_api},
         accounts(
             process, wire, nullptr,
             OptionsFor(cloud::aliyun::VpcEndpoint(kRegion, false), cloud::aliyun::kVpcVersion)),
-        clients(apis, credentials, accounts, kRegion) {}
+        clients(apis, credentials, accounts, kRegion),
+        leni_clients(leni_apis, credentials, accounts, kRegion),
+        has_lingjun(owner.fleet_.has_lingjun) {}
   cloud::EniAccounts* ecs() override { return &clients; }
+  cloud::EniAccounts* eflo() override { return has_lingjun ? &leni_clients : nullptr; }
 
   static cloud::aliyun::ApiOptions OptionsFor(std::string endpoint, std::string_view version) {
     return {.endpoint = std::move(endpoint),
@@ -167,14 +180,25 @@ struct Eni::InRegion : Account {
             .region = kRegion,
             .limits = cloud::aliyun::EniLimits()};
   }
+  static cloud::aliyun::ApiOptions EfloOptionsFor() {
+    return {.endpoint = cloud::aliyun::EfloEndpoint(kRegion, false),
+            .version = std::string(cloud::aliyun::kEfloVersion),
+            .region = kRegion,
+            .form = true,
+            .limits = cloud::aliyun::EfloLimits()};
+  }
 
   Wire wire;
   Keys credentials;
   cloud::aliyun::ApiClient ecs_api;
   cloud::aliyun::ApiClient vpc_api;
   const cloud::aliyun::EniApis apis{ecs_api, vpc_api};
+  cloud::aliyun::ApiClient eflo_api;
+  const cloud::aliyun::EfloApis leni_apis;
   cloud::aliyun::KeyAccounts accounts;
   cloud::aliyun::EniClients clients;
+  cloud::aliyun::LeniClients leni_clients;
+  const bool has_lingjun;
 };
 
 std::unique_ptr<SystemScenario::Account> Eni::Open(Process& process) {
@@ -197,8 +221,8 @@ void Eni::SetUp(World& world) {
   trouble_ = std::make_unique<Trouble>(world, *this);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
   nodes_ = std::make_unique<EniNodes>(world);
-  pods_ = std::make_unique<EniPods>(world, *nodes_, fleet_.names());
-  witness_ = std::make_unique<EniWitness>(world, cloud_, *nodes_, *pods_);
+  pods_ = std::make_unique<EniPods>(world, *nodes_, fleet_.names(), fleet_.erdma_nodes());
+  witness_ = std::make_unique<EniWitness>(world, products_, *nodes_, *pods_);
   const Faults& faults = world.faults();
   const bool late = faults.stale > 0 || faults.pause > 0 || faults.partition > 0 ||
                     faults.slow > 0 || faults.cut > 0 || faults.lost_request > 0;
@@ -230,11 +254,13 @@ void Eni::SetUpCloud(World& world) {
 }
 
 void Eni::AddInstance(const EniFleet::Server& server) {
-  cloud_.ecs().CreateInstance({.id = server.instance,
-                               .vswitch_id = EniFleet::kLarge,
-                               .adapters = server.adapters,
-                               .ipv4_per_adapter = server.ipv4_per_adapter,
-                               .ipv6_per_adapter = server.ipv4_per_adapter});
+  products_.Of(server.instance)
+      .CreateInstance({.id = server.instance,
+                       .vswitch_id = EniFleet::kLarge,
+                       // EFLO does not count the primary one.
+                       .adapters = server.adapters - (server.lingjun ? 1 : 0),
+                       .ipv4_per_adapter = server.ipv4_per_adapter,
+                       .ipv6_per_adapter = server.ipv4_per_adapter});
 }
 
 void Eni::Schedule(World& world) {
@@ -252,13 +278,15 @@ void Eni::Schedule(World& world) {
   at_some_time(static_cast<int>(random.Below(tampers_ ? 25 : 6)), [this, &world] { Act(world); });
   at_some_time(static_cast<int>(random.Below(4)), [this, &world] { Meddle(world); });
   at_some_time(static_cast<int>(random.Below(8)), [this, &world] { SomeFault(world); });
+  at_some_time(static_cast<int>(random.Below(4)), [this, &world] { CancelSome(world, 100); });
   at_some_time(static_cast<int>(random.Below(3)), [this, &world] { SomeStorm(world); });
   if (random.Chance(0.12)) at_some_time(1, [this, &world] { Move(world); });
   Unstick(world);
 }
 
-// Daemons start again and write their specs, and tell of every pod that is gone; an operator wants
-// the cloud to be looked at, which would be in 12 h otherwise.
+// Daemons start again and write their specs, and tell of every pod that is
+// gone; an operator wants the cloud to be looked at, which would be in 12 h
+// otherwise.
 async::Duration Eni::Aftermath(World& world) {
   Calm(world);
   pods_->CollectGarbage();

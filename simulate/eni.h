@@ -12,23 +12,27 @@
 #include "cloud/simulator/transport.h"
 #include "simulate/eni_nodes.h"
 #include "simulate/eni_pods.h"
+#include "simulate/eni_products.h"
 #include "simulate/eni_users.h"
 #include "simulate/eni_witness.h"
 #include "simulate/system_scenario.h"
 
 namespace berth::simulate {
 
-// Network interfaces: the controller with its real client, two replicas of which one leads, and up
-// to three servers whose pods come and go. The cloud loses requests and answers, is slow, throttles
-// in storms, refuses with every code that Berth knows and some that it does not, shows an ENI late,
-// attaches slowly, gives an attach up, leaves an ENI Attaching, Detaching or Deleting, has no
-// quota, key or address for a while. Others delete, detach, move and tag ENIs, add their own, and
-// take addresses and servers away. Users change, delete, restore and forge Nodes; daemons write
-// their specs and tell late of pods.
+// Network interfaces: the controller with its real clients, two replicas of
+// which one leads, and up to three servers, of ECS and in some runs of Lingjun,
+// whose pods come and go. The cloud loses requests and answers, is slow,
+// throttles in storms, refuses with every code that Berth knows and some that
+// it does not, shows an ENI late, attaches slowly, gives an attach up, leaves
+// an ENI Attaching, Detaching or Deleting, has no quota, key or address for a
+// while. Others delete, detach, move and tag ENIs, add their own, and take
+// addresses and servers away. Users change, delete, restore and forge Nodes;
+// daemons write their specs and tell late of pods. Users cancel attaches.
 //
-// EniWitness has what must never happen. In the end every ENI that Berth made is a Node's or gone,
-// every Node shows what the cloud has, every pod that can have an address has one, pools are
-// neither too small nor too large, conditions and figures are true, and Berth is quiet.
+// EniWitness has what must never happen. In the end every ENI that Berth made
+// is a Node's or gone, every Node shows what the cloud has, every pod that can
+// have an address has one, pools are neither too small nor too large,
+// conditions and figures are true, and Berth is quiet.
 class Eni : public SystemScenario {
  public:
   static constexpr const char* kRegion = "cn-hangzhou";
@@ -69,6 +73,7 @@ class Eni : public SystemScenario {
   void ScaleIn(World& world);
   void ReAdd(World& world);
   void LoseStatus(World& world);
+  void CancelSome(World& world, int tries);
   void ForceSync(World& world, const std::string& name);
   void ClearAccount(World& world, const NodeView& node);
   const NodeView* SomeNode(World& world) const;
@@ -98,14 +103,17 @@ class Eni : public SystemScenario {
   std::optional<std::string> CheckPods(const NodeView& node) const;
   std::optional<std::string> CheckPool(const NodeView& node) const;
   std::optional<std::string> CheckTold(const NodeView& node) const;
+  std::optional<std::string> CheckConditions(const NodeView& node) const;
+  std::optional<std::string> CheckReady(const NodeView& node) const;
   std::optional<std::string> CheckFigures(const NodeView& node) const;
   std::optional<std::string> CheckQuiet(World& world);
-  bool MayLackCapacity(const NodeView& node) const;
+  bool MayLackCapacity(const NodeView& node, bool erdma) const;
   std::size_t FreeOf(const std::string& vswitch) const;
   void Gone(const NodeView& before);
 
   World* world_ = nullptr;
   cloud::simulator::Cloud cloud_;
+  const EniProducts products_{cloud_};
   EniFleet fleet_;
   std::unique_ptr<Process> site_;  // the cloud's own
   std::unique_ptr<Trouble> trouble_;

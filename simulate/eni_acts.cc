@@ -10,6 +10,13 @@ namespace berth::simulate {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr const char* kLingjun =
+    R"({"metadata":{"labels":{"alibabacloud.com/lingjun-worker":"true"}}})";
+
+}  // namespace
+
 void Eni::Act(World& world) {
   Dice& random = world.random();
   if (random.Chance(0.2)) {
@@ -44,7 +51,10 @@ void Eni::StartDaemon(World& world, const std::string& name) {
   const EniFleet::Server& server = *fleet_.Find(name);
   if (!pods_->HasCoreNode(name)) return;
   const NodeView* node = nodes_->Find(name);
-  if (node && node->spec() == server.spec) return;
+  const bool is_labelled = !server.lingjun || (node && node->is_lingjun);
+  if (node && is_labelled && node->spec() == server.spec) return;
+  if (node && server.lingjun) world.Merge(EniNodes::PathOf(name), kLingjun);
+  const char* labels = server.lingjun ? R"({"alibabacloud.com/lingjun-worker":"true"})" : "{}";
   int code = 0;
   if (node) {
     code = world
@@ -59,6 +69,7 @@ void Eni::StartDaemon(World& world, const std::string& name) {
     manifest["apiVersion"] = "network.alibabacloud.com/v1beta1";
     manifest["kind"] = "Node";
     manifest["metadata"]["name"] = name;
+    manifest["metadata"]["labels"] = Json::parse(labels);
     manifest["spec"] = server.spec;
     code = world
                .Ask({.method = kube::Method::kPost,
@@ -71,7 +82,8 @@ void Eni::StartDaemon(World& world, const std::string& name) {
                           [this, &world, name] { StartDaemon(world, name); });
 }
 
-// A server is replaced by another under the same name. Its Node is deleted first, later, or stays.
+// A server is replaced by another under the same name. Its Node is deleted
+// first, later, or stays.
 void Eni::ScaleIn(World& world) {
   Dice& random = world.random();
   EniFleet::Server& server = fleet_.servers[random.Below(fleet_.servers.size())];
@@ -81,12 +93,12 @@ void Eni::ScaleIn(World& world) {
   const std::string instance = server.instance;
   world.scheduler().After(random.Between(0s, 20s), [this, &world, instance] {
     cloud_.Settle(world.scheduler().WallNow());
-    for (const auto& [id, record] : cloud_.ecs().enis()) {
-      if (record.eni.instance_id == instance && world.random().Chance(0.3)) {
-        cloud_.ecs().Edit(id).delete_on_release = false;
+    for (const auto* record : products_.All()) {
+      if (record->eni.instance_id == instance && world.random().Chance(0.3)) {
+        products_.Of(instance).Edit(record->eni.id).delete_on_release = false;
       }
     }
-    cloud_.ecs().DeleteInstance(instance);
+    products_.Of(instance).DeleteInstance(instance);
   });
   if (random.Chance(0.7)) {
     world.scheduler().After(random.Between(0s, 20s), [&world, name] {
@@ -112,8 +124,8 @@ void Eni::ReAdd(World& world) {
   pods_->ReplaceCoreNode(name, [this, &world, name] { StartDaemon(world, name); });
 }
 
-// A status goes, or becomes one of before, as when etcd is restored; or a Node is lost with nobody
-// asking its finalizer, and made again.
+// A status goes, or becomes one of before, as when etcd is restored; or a Node
+// is lost with nobody asking its finalizer, and made again.
 void Eni::LoseStatus(World& world) {
   Dice& random = world.random();
   const NodeView* node = SomeNode(world);
@@ -121,6 +133,7 @@ void Eni::LoseStatus(World& world) {
   const std::string name = node->name;
   const std::string path = EniNodes::PathOf(name);
   const Json spec = node->spec();
+  const Json labels = Part(node->object["metadata"], "labels");
   witness_->Tampered(name);
   if (random.Chance(0.3)) {
     world.Merge(path, R"({"metadata":{"finalizers":null}})");
@@ -129,6 +142,7 @@ void Eni::LoseStatus(World& world) {
     manifest["apiVersion"] = "network.alibabacloud.com/v1beta1";
     manifest["kind"] = "Node";
     manifest["metadata"]["name"] = name;
+    manifest["metadata"]["labels"] = labels;
     manifest["spec"] = spec;
     world.Ask({.method = kube::Method::kPost,
                .path = EniNodes::kCollection,
@@ -155,12 +169,35 @@ void Eni::ForceSync(World& world, const std::string& name) {
               R"({"status":{"nextSyncOpenAPITime":"2026-01-01T00:00:00Z"}})");
 }
 
-// An operator is told that the ENIs are in another account, which is a user's lie or of the time
-// when Berth had its key, and knows that there are none.
+// A user cancels an attach: an ENI that is Available has one, before it is
+// sent.
+void Eni::CancelSome(World& world, int tries) {
+  if (tries == 0) return;
+  cloud_.Settle(world.scheduler().WallNow());
+  for (const auto* record : products_.All()) {
+    if (record->eni.status != "Available" || witness_->IsOthers(record->eni.id)) continue;
+    DeleteLive({.plural = "enitasks",
+                .name = record->eni.id,
+                .which =
+                    [](const Json& task) {
+                      return Text(Part(task, "spec"), "operation") == "Attach" &&
+                             Text(Part(task, "status"), "state") == "Pending";
+                    },
+                .on_deleted =
+                    [this, &world, id = record->eni.id](const std::string& replica, int code) {
+                      world.Trace("a user cancels the task of {}: {}", id, code);
+                      if (code == 200) witness_->Cancelled(replica, id);
+                    }});
+  }
+  world.scheduler().After(100ms, [this, &world, tries] { CancelSome(world, tries - 1); });
+}
+
+// An operator is told that the ENIs are in another account, which is a user's
+// lie, and knows that there are none.
 void Eni::ClearAccount(World& world, const NodeView& node) {
   const std::string account = Text(node.status(), "account");
   const bool foreign = !account.empty() && account != cloud::simulator::kDefaultAccount;
-  if (!foreign || (!forged_.contains(node.name) && node.attempts.empty())) return;
+  if (!foreign || !forged_.contains(node.name)) return;
   witness_->Tampered(node.name);
   world.Merge(EniNodes::PathOf(node.name) + "/status",
               R"({"status":{"account":null,"attempts":null}})");

@@ -6,6 +6,7 @@
 #include "log/format.h"
 #include "reconcile/eni/objects.h"
 #include "simulate/eni.h"
+#include "simulate/eni_counts.h"
 #include "simulate/objects.h"
 #include "simulate/world.h"
 
@@ -30,39 +31,6 @@ std::string NodeOf(const kube::Request& request) {
   return name.substr(0, name.find('/'));
 }
 
-int Number(const Json& object, std::string_view member) {
-  return object.get_value_or<int>(member, 0);
-}
-
-bool HasFlag(const Json& object, std::string_view member) {
-  return object.get_value_or<bool>(member, false);
-}
-
-// The ENIs that the flavors allow.
-int MostEnis(const Json& spec) {
-  int all = 0;
-  const Json flavors = spec.get_value_or<Json>("flavor", Json::Array());
-  for (const Json& flavor : flavors.array_range()) all += Number(flavor, "count");
-  return all;
-}
-
-// Addresses that no pod has and that can be given to one.
-int IdleOf(const std::map<std::string, NicAddress>& addresses) {
-  return static_cast<int>(std::ranges::count_if(addresses, [](const auto& entry) {
-    return entry.second.status == "Valid" && !entry.second.bound();
-  }));
-}
-
-int IdleOf(const NicView& nic) {
-  return nic.status == "InUse" && !nic.unschedulable ? IdleOf(nic.ipv4) : 0;
-}
-
-// Addresses that the cloud counts.
-int HeldOf(const std::map<std::string, NicAddress>& addresses) {
-  return static_cast<int>(std::ranges::count_if(
-      addresses, [](const auto& entry) { return entry.second.status != "Invalid"; }));
-}
-
 }  // namespace
 
 std::optional<std::string> Eni::Check(World& world, const std::string& writer,
@@ -72,6 +40,7 @@ std::optional<std::string> Eni::Check(World& world, const std::string& writer,
     for (const std::string& name : fleet_.names()) pods_->Distrust(name);
   }
   if (request.path.empty() || request.path == EniNodes::kCollection) nodes_->RefreshAll();
+  if (request.path.ends_with("/leases/berth")) witness_->Renewed(writer);
   const std::string name = NodeOf(request);
   if (name.empty()) return std::nullopt;
   cloud_.Settle(world.scheduler().WallNow());
@@ -84,7 +53,8 @@ std::optional<std::string> Eni::Check(World& world, const std::string& writer,
   if (request.path.ends_with("/status")) ++writes_;
   if (auto wrong = witness_->Wrote(*before, *after)) return Format("{}: {}", name, *wrong);
   if (!request.path.ends_with("/status") || witness_->WasTampered(name)) return std::nullopt;
-  return CheckFigures(*after);
+  if (auto wrong = CheckFigures(*after)) return wrong;
+  return CheckConditions(*after);
 }
 
 // A user's write has ended a Node: nobody has seen to its ENIs.
@@ -121,8 +91,9 @@ std::optional<std::string> Eni::Left(World& world) {
 std::optional<std::string> Eni::CheckLeaks() const {
   std::set<std::string> attempts;
   for (const auto& [name, node] : nodes_->all()) attempts.insert_range(node.attempts);
-  for (const auto& [id, record] : cloud_.ecs().enis()) {
-    const cloud::Eni& eni = record.eni;
+  for (const auto* record : products_.All()) {
+    const cloud::Eni& eni = record->eni;
+    const std::string& id = eni.id;
     if (eni.type == "Primary" || witness_->IsOthers(id) || witness_->IsMeddled(id)) continue;
     if (witness_->IsInherited(id)) continue;
     if (nodes_->WithNic(id)) continue;
@@ -139,10 +110,12 @@ std::optional<std::string> Eni::CheckLeaks() const {
 bool Eni::IsJudged(const NodeView& node) const {
   const auto* server = fleet_.Find(node.name);
   const Json metadata = node.object["metadata"];
-  const bool special = Part(metadata, "labels").size() > 0 ||
+  const Json labels = Part(metadata, "labels");
+  const bool special = !server || labels.size() > (server->lingjun ? 1u : 0u) ||
+                       node.is_lingjun != server->lingjun ||
                        Part(metadata, "annotations").contains("k8s.aliyun.com/eno-api");
   return server && node.spec() == server->spec && !special &&
-         nodes_->OfInstance(node.instance) == 1 && cloud_.ecs().instances().contains(node.instance);
+         nodes_->OfInstance(node.instance) == 1 && products_.HasServer(node.instance);
 }
 
 std::optional<std::string> Eni::CheckNode(World&, const NodeView& node) const {
@@ -163,8 +136,9 @@ std::optional<std::string> Eni::CheckAgreement(const NodeView& node) const {
     if (auto wrong = CheckNic(node, id)) return wrong;
   }
   int made = 0;
-  for (const auto& [id, record] : cloud_.ecs().enis()) {
-    const cloud::Eni& eni = record.eni;
+  for (const auto* record : products_.All()) {
+    const cloud::Eni& eni = record->eni;
+    const std::string& id = eni.id;
     if (eni.instance_id != node.instance || eni.type == "Primary") continue;
     if (!witness_->IsOthers(id) && !witness_->IsMeddled(id)) ++made;
     if (eni.type != "Member" && !node.nics.contains(id)) {
@@ -178,7 +152,7 @@ std::optional<std::string> Eni::CheckAgreement(const NodeView& node) const {
 
 std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string& id) const {
   const NicView& nic = node.nics.at(id);
-  const cloud::Eni* eni = cloud_.ecs().Find(id);
+  const cloud::Eni* eni = products_.Find(id);
   if (!eni) {
     const bool has_pod = std::ranges::any_of(nic.ipv4, [&](const auto& entry) {
       return entry.second.bound() && pods_->Live(entry.second);
@@ -192,7 +166,11 @@ std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string
   }
   if (nic.status != eni->status) return Format("{} shows {} as {}", node.name, id, nic.status);
   const bool blocked = witness_->IsOthers(id) && nic.unschedulable;
+  const auto& states = products_.Of(id).enis().at(id).address_status;
   for (const auto& ip : eni->ipv4) {
+    // One that EFLO could not give, or is at, is not shown.
+    const auto state = states.find(ip.name);
+    if (state != states.end() && state->second != "Available") continue;
     const NicAddress* address = nic.Find(ip.address);
     if (!address && !blocked) return Format("{} does not show {} of {}", node.name, ip.address, id);
     if (address && address->status != "Valid") {
@@ -208,27 +186,32 @@ std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string
   return std::nullopt;
 }
 
-// The node may have no room for more addresses, or the vSwitches none left.
-bool Eni::MayLackCapacity(const NodeView& node) const {
+// The node may have no room for more addresses of the kind, or the vSwitches
+// none left.
+bool Eni::MayLackCapacity(const NodeView& node, bool erdma) const {
   const auto* server = fleet_.Find(node.name);
   const bool dual = HasFlag(Part(node.spec(), "eni"), "enableIPv6");
   int enis = std::min(MostEnis(node.spec()), static_cast<int>(server->adapters) - 1);
+  int of_kind = MostEnis(node.spec(), erdma);
   bool full = true;
-  for (const auto& [id, record] : cloud_.ecs().enis()) {
-    if (record.eni.instance_id != node.instance || record.eni.type == "Primary") continue;
+  for (const auto* record : products_.All()) {
+    const cloud::Eni& eni = record->eni;
+    if (eni.instance_id != node.instance || eni.type == "Primary") continue;
     --enis;
-    const auto nic = node.nics.find(id);
-    const bool of_others = witness_->IsOthers(id) || witness_->IsMeddled(id);
+    if (erdma != (eni.traffic_mode == "HighPerformance")) continue;
+    --of_kind;
+    const auto nic = node.nics.find(eni.id);
+    const bool of_others = witness_->IsOthers(eni.id) || witness_->IsMeddled(eni.id);
     if (nic == node.nics.end() || nic->second.unschedulable || of_others) continue;
-    const bool has_room = record.ipv4_used() < server->ipv4_per_adapter &&
-                          (!dual || record.ipv6_used() < server->ipv4_per_adapter);
-    if (has_room && FreeOf(record.eni.vswitch_id) > 0) full = false;
+    const bool has_room = record->ipv4_used() < server->ipv4_per_adapter &&
+                          (!dual || record->ipv6_used() < server->ipv4_per_adapter);
+    if (has_room && FreeOf(eni.vswitch_id) > 0) full = false;
   }
   std::size_t free = 0;
   const Json vswitches =
       Part(node.spec(), "eni").get_value_or<Json>("vSwitchOptions", Json::Array());
   for (const Json& id : vswitches.array_range()) free += FreeOf(id.as<std::string>());
-  return full && (enis <= 0 || free < kLargestEni);
+  return full && (enis <= 0 || of_kind <= 0 || free < kLargestEni);
 }
 
 // The free addresses of a vSwitch in the zone of the servers.
@@ -258,7 +241,8 @@ std::optional<std::string> Eni::CheckPods(const NodeView& node) const {
     const bool in_pool = pod->ips.empty() || std::ranges::any_of(node.nics, [&](const auto& nic) {
                            return nic.second.Find(pod->ips[0]) != nullptr;
                          });
-    if (in_pool && !MayLackCapacity(node)) return Format("{} waits for an address", pod->id());
+    if (in_pool && !MayLackCapacity(node, pod->erdma))
+      return Format("{} waits for an address", pod->id());
   }
   return std::nullopt;
 }
@@ -276,7 +260,7 @@ std::optional<std::string> Eni::CheckPool(const NodeView& node) const {
   }
   const int least = Number(pool, "minPoolSize");
   const int most = std::max(least, Number(pool, "maxPoolSize"));
-  if (idle < least && !MayLackCapacity(node)) {
+  if (idle < least && !MayLackCapacity(node, false)) {
     return Format("{} has {} idle addresses of {}", node.name, idle, least);
   }
   const int warm = Number(pool, "warmUpSize");
@@ -284,39 +268,6 @@ std::optional<std::string> Eni::CheckPool(const NodeView& node) const {
     return Format("{} has {} idle addresses, {} at most", node.name, idle, most);
   }
   return std::nullopt;
-}
-
-std::optional<std::string> Eni::CheckFigures(const NodeView& node) const {
-  const Json figures = Part(node.status(), "pool");
-  int enis = 0;
-  int attaching = 0;
-  int addresses = 0;
-  int idle = 0;
-  for (const auto& [id, nic] : node.nics) {
-    if (nic.status == "Invalid") continue;
-    ++enis;
-    attaching += nic.status == "Attaching" ? 1 : 0;
-    const int ipv4 = HeldOf(nic.ipv4) + nic.prefixes;
-    const int ipv6 = HeldOf(nic.ipv6) + nic.ipv6_prefixes;
-    addresses += std::max(ipv4, ipv6);
-    const bool in_pool = nic.status == "InUse" && !nic.unschedulable;
-    if (in_pool) idle += IdleOf(ipv6 > ipv4 ? nic.ipv6 : nic.ipv4);
-  }
-  for (const auto& [name, count] : {std::pair{"enis", enis},
-                                    {"addresses", addresses},
-                                    {"idle", idle},
-                                    {"attaching", attaching}}) {
-    if (Number(figures, name) == count) continue;
-    return Format("{} says {} {}, and has {}", node.name, name, Number(figures, name), count);
-  }
-  return std::nullopt;
-}
-
-// Ready is what it should be.
-std::optional<std::string> Eni::CheckTold(const NodeView& node) const {
-  const Json ready = ConditionOf(node.object, "Ready");
-  if (Text(ready, "status") == "True" || MayLackCapacity(node)) return std::nullopt;
-  return Format("{} is not Ready: {} {}", node.name, Text(ready, "reason"), Text(ready, "message"));
 }
 
 // Nothing changes, so Berth has next to nothing to do.

@@ -21,6 +21,12 @@ constexpr std::array kActions = {"CreateNetworkInterface",    "AttachNetworkInte
                                  "AssignPrivateIpAddresses",  "UnassignPrivateIpAddresses",
                                  "AssignIpv6Addresses",       "UnassignIpv6Addresses",
                                  "DescribeNetworkInterfaces", "DescribeVSwitches"};
+constexpr std::array kEfloActions = {
+    "AttachElasticNetworkInterface", "DetachElasticNetworkInterface",
+    "DeleteElasticNetworkInterface", "CreateElasticNetworkInterface",
+    "AssignLeniPrivateIpAddress",    "UnassignLeniPrivateIpAddress",
+    "ListElasticNetworkInterfaces",  "ListLeniPrivateIpAddresses"};
+constexpr std::array kEfloCodes = {"1011", "1013", "1017", "Throttling", "Unheard.Of"};
 // Every code that Berth knows, and some that it does not.
 constexpr std::array kCodes = {"InvalidEniId.NotFound",
                                "InvalidEcsId.NotFound",
@@ -48,11 +54,13 @@ constexpr std::array kPassingCodes = {"InvalidTimeStamp.Expired",         "Incom
                                       "InvalidOperation.InvalidEniState", "InvalidAccessKeyId"};
 constexpr std::uint64_t kStorms = 8;
 constexpr std::size_t kQuota = 100'000;
-// The cloud's own people put an ENI right that has not changed its state for so long.
+// The cloud's own people put an ENI right that has not changed its state for so
+// long.
 constexpr auto kStuckFor = 4min;
 
 bool IsMoving(const std::string& status) {
-  return status == "Attaching" || status == "Detaching" || status == "Deleting";
+  return status == "Attaching" || status == "Detaching" || status == "Deleting" ||
+         status == "Executing";
 }
 
 }  // namespace
@@ -84,6 +92,10 @@ void Eni::SomeFault(World& world) {
   } else {
     fault.action = kActions[1 + random.Below(3)];
     fault.kind = roll < 9 ? Fault::Kind::kFallsBack : Fault::Kind::kSticks;
+  }
+  if (fleet_.has_lingjun && random.Chance(0.5)) {
+    fault.action = kEfloActions[random.Below(roll < 6 ? kEfloActions.size() : 6)];
+    if (roll < 4) fault.code = kEfloCodes[random.Below(kEfloCodes.size())];
   }
   world.Trace("{} calls of {} will go wrong: {} {}", fault.count, fault.action,
               static_cast<int>(fault.kind), fault.code);
@@ -145,8 +157,9 @@ void Eni::Move(World& world) {
 // An ENI that Berth made; empty for none.
 std::string Eni::SomeEni(World& world) const {
   std::vector<std::string> ids;
-  for (const auto& [id, record] : cloud_.ecs().enis()) {
-    if (record.eni.type != "Primary" && !witness_->IsOthers(id)) ids.push_back(id);
+  for (const auto* record : products_.All()) {
+    const cloud::Eni& eni = record->eni;
+    if (eni.type != "Primary" && !witness_->IsOthers(eni.id)) ids.push_back(eni.id);
   }
   return ids.empty() ? "" : ids[world.random().Below(ids.size())];
 }
@@ -161,12 +174,16 @@ void Eni::Meddle(World& world) {
     ++empty_lists_;
     return;
   }
-  if (const std::string id = SomeEni(world); !id.empty()) MeddleWith(world, id, random.Below(8));
+  if (const std::string id = SomeEni(world); !id.empty()) {
+    // On EFLO others delete and detach.
+    static constexpr std::array<std::uint64_t, 2> kOnEflo = {0, 1};
+    MeddleWith(world, id, EniProducts::IsEflo(id) ? kOnEflo[random.Below(2)] : random.Below(8));
+  }
 }
 
 void Eni::MeddleWith(World& world, const std::string& id, std::uint64_t how) {
   Dice& random = world.random();
-  simulator::EcsProduct& ecs = cloud_.ecs();
+  simulator::EniProduct& ecs = products_.Of(id);
   const cloud::Eni eni = *ecs.Find(id);
   world.Trace("others meddle with {}: {}", id, how);
   switch (how) {
@@ -215,8 +232,8 @@ void Eni::MeddleWith(World& world, const std::string& id, std::uint64_t how) {
   }
 }
 
-// An ENI of others: with a blocked tag or without, attached to a server or not; of Terway, or of
-// Berth in another cluster.
+// An ENI of others: with a blocked tag or without, attached to a server or not;
+// of Terway, or of Berth in another cluster.
 void Eni::AddOthers(World& world) {
   Dice& random = world.random();
   const auto& server = fleet_.servers[random.Below(fleet_.servers.size())];
@@ -252,8 +269,9 @@ void Eni::Unstick(World& world) {
   cloud_.Settle(world.scheduler().WallNow());
   const auto now = world.scheduler().Now();
   std::vector<std::string> stuck;
-  for (const auto& [id, record] : cloud_.ecs().enis()) {
-    const std::string& status = record.eni.status;
+  for (const auto* record : products_.All()) {
+    const std::string& id = record->eni.id;
+    const std::string& status = record->eni.status;
     if (!IsMoving(status)) {
       moving_.erase(id);
       continue;
@@ -267,10 +285,11 @@ void Eni::Unstick(World& world) {
     const std::string status = moving_[id].first;
     const bool ends = world.random().Chance(0.5);
     if (status == "Deleting" && ends) {
-      cloud_.ecs().DeleteEni(id);
+      products_.Of(id).DeleteEni(id);
     } else {
-      const bool in_use = status == "Attaching" ? ends : status == "Detaching" && !ends;
-      cloud_.ecs().SetStatus(id, in_use ? "InUse" : "Available");
+      const bool attaches = status == "Attaching" || status == "Executing";
+      const bool in_use = attaches ? ends : status == "Detaching" && !ends;
+      products_.Of(id).SetStatus(id, in_use ? "InUse" : "Available");
     }
   }
   if (!stuck.empty()) {

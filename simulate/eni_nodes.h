@@ -31,6 +31,8 @@ struct NicView {
   std::string status;
   std::string type;
   bool unschedulable = false;
+  bool erdma = false;      // HighPerformance
+  bool has_error = false;  // the condition OperationErr
   std::map<std::string, NicAddress> ipv4;
   std::map<std::string, NicAddress> ipv6;
   int prefixes = 0;  // of IPv4 that are not Invalid
@@ -40,13 +42,14 @@ struct NicView {
   const NicAddress* Find(const std::string& address) const;
 };
 
-// A Node of network.alibabacloud.com as the API server has it. The scenario reads it by itself, so
-// that a mistake in Berth's own reading is seen.
+// A Node of network.alibabacloud.com as the API server has it. The scenario
+// reads it by itself, so that a mistake in Berth's own reading is seen.
 struct NodeView {
   std::string name;
   std::string uid;
   bool deleting = false;
   bool has_finalizer = false;
+  bool is_lingjun = false;
   std::string instance;
   std::map<std::string, NicView> nics;  // by ID
   std::set<std::string> attempts;       // tokens

@@ -17,13 +17,15 @@ using namespace std::chrono_literals;
 constexpr int kMostPods = 24;
 constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 constexpr const char* kCoreNodes = "/api/v1/nodes";
+constexpr const char* kRdma = R"(,"resources":{"limits":{"aliyun/erdma":"1"}})";
 // A node that no Node describes.
 constexpr const char* kElsewhere = "elsewhere";
 
 }  // namespace
 
-EniPods::EniPods(World& world, const EniNodes& nodes, std::vector<std::string> names)
-    : world_(world), nodes_(nodes), names_(std::move(names)) {
+EniPods::EniPods(World& world, const EniNodes& nodes, std::vector<std::string> names,
+                 std::set<std::string> erdma_nodes)
+    : world_(world), nodes_(nodes), names_(std::move(names)), erdma_nodes_(std::move(erdma_nodes)) {
   const auto roll = world.random().Below(10);
   telling_ = roll < 5 ? Telling::kAtOnce : roll < 7 ? Telling::kNever : Telling::kUnreliable;
 }
@@ -84,14 +86,16 @@ void EniPods::Create(const std::string& name, const std::string& node) {
   const bool pod_eni = kind == 1;
   const bool own_address = kind == 2;
   pod.needs_ip = kind > 2;
+  pod.erdma = pod.needs_ip && erdma_nodes_.contains(node) && random.Chance(0.3);
+  pod.since = world_.scheduler().Now();
   auto answer =
       world_.Ask({.method = kube::Method::kPost,
                   .path = kPods,
                   .body = Format(R"({{"metadata":{{"name":"{}","annotations":{{{}}}}},)"
                                  R"("spec":{{"nodeName":"{}","hostNetwork":{},)"
-                                 R"("containers":[{{"name":"c","image":"i"}}]}}}})",
+                                 R"("containers":[{{"name":"c","image":"i"{}}}]}}}})",
                                  name, pod_eni ? R"("k8s.aliyun.com/pod-eni":"true")" : "", node,
-                                 host_network ? "true" : "false")});
+                                 host_network ? "true" : "false", pod.erdma ? kRdma : "")});
   if (answer.code != 201) return;
   pod.uid = simulate::UidOf(answer.body);
   if (host_network || own_address) pod.ips = {Format("192.168.0.{}", 1 + random.Below(250))};
@@ -182,7 +186,8 @@ void EniPods::Run(const std::string& node) {
   });
 }
 
-// Tells of the pods that the Node's status has and that are gone, where there is a NodeRuntime.
+// Tells of the pods that the Node's status has and that are gone, where there
+// is a NodeRuntime.
 void EniPods::TellOfGone(const std::string& name) {
   const NodeView* node = nodes_.Find(name);
   if (!node) return;
@@ -248,7 +253,8 @@ void EniPods::Tell(const std::string& node, const Pod& pod, bool deleted) {
   if (deleted && known == marks.end()) return;  // it was never set up
   if (known != marks.end() && known->second.deleted) return;
   const bool gone = gone_.contains(pod.uid) || pod.ended;
-  // A daemon that tells late that a pod was set up does so with the time when it was.
+  // A daemon that tells late that a pod was set up does so with the time when
+  // it was.
   WriteMark(node, pod, deleted ? "deleted" : "initial", !deleted && gone);
   Mark& mark = marks.try_emplace(pod.uid, Mark{false, world_.scheduler().Now()}).first->second;
   mark.deleted = deleted;

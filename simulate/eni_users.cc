@@ -132,13 +132,16 @@ std::map<std::string, Texts> Values(const EniFleet& fleet, bool strange) {
 
 EniFleet EniFleet::Draw(Dice& random) {
   EniFleet fleet;
+  fleet.has_lingjun = random.Chance(0.25);
   const auto count = 1 + random.Below(3);
   for (std::uint64_t i = 0; i < count; ++i) {
     Server server{.node = Format("n{}", i),
                   .instance = Format("i-{}", i),
                   .adapters = 2 + random.Below(3),
                   .ipv4_per_adapter = 2 + random.Below(5),
+                  .lingjun = fleet.has_lingjun && random.Chance(0.6),
                   .spec = {}};
+    if (server.lingjun) server.instance = Format("e01-{}", i);
     server.spec = DaemonSpec(server, random);
     fleet.servers.push_back(std::move(server));
   }
@@ -153,6 +156,14 @@ const EniFleet::Server* EniFleet::Find(const std::string& node) const {
 Texts EniFleet::names() const {
   Texts names;
   for (const Server& server : servers) names.push_back(server.node);
+  return names;
+}
+
+std::set<std::string> EniFleet::erdma_nodes() const {
+  std::set<std::string> names;
+  for (const Server& server : servers) {
+    if (server.spec["eni"].contains("enableERDMA")) names.insert(server.node);
+  }
   return names;
 }
 
@@ -173,7 +184,15 @@ Json DaemonSpec(const EniFleet::Server& server, Dice& random) {
   spec["datapath"]["type"] = "veth";
   Json eni = Interfaces(random);
   std::string flavors = Secondaries(server.adapters - 1);
-  if (server.adapters > 2 && random.Chance(0.15)) {
+  if (server.lingjun) {
+    // EFLO has neither.
+    eni.erase("enableIPv6");
+    eni.erase("enableIPPrefix");
+  } else if (server.adapters > 2 && random.Chance(0.15)) {
+    eni["enableERDMA"] = true;
+    spec["nodeCap"]["eriQuantity"] = 1;
+    flavors = Format("{},{}", kErdma, Secondaries(server.adapters - 2));
+  } else if (server.adapters > 2 && random.Chance(0.15)) {
     eni["enableTrunk"] = true;
     flavors = Format("{},{}", kTrunk, Secondaries(server.adapters - 2));
   }
@@ -191,7 +210,14 @@ std::vector<UserKind> EniUsers(const EniFleet& fleet, bool strange) {
     if (!server) return DaemonSpec(fleet.servers.front(), world.random());
     return world.random().Chance(0.8) ? server->spec : DaemonSpec(*server, world.random());
   };
-  const Texts lingjun = {strange ? "true" : "maybe", "false"};
+  // Without access to EFLO, Nodes of Lingjun are not looked after.
+  const Texts lingjun = {strange && !fleet.has_lingjun ? "true" : "maybe", "false"};
+  std::map<std::string, Texts> labels = {
+      {"k8s.aliyun.com/exclusive-mode-eni-type", {"eniOnly", "ENIONLY", "x"}}};
+  if (!fleet.has_lingjun) labels["alibabacloud.com/lingjun-worker"] = lingjun;
+  // The simulated ECS does not know EFLO's ENIs: a node with some cannot be moved to its API.
+  Texts apis = {"hdeni", "ecs-hdeni"};
+  if (!fleet.has_lingjun) apis.emplace_back("ecs");
   UserKind nodes{.crd = "nodes.network.alibabacloud.com",
                  .weight = 12,
                  .names = names,
@@ -200,16 +226,18 @@ std::vector<UserKind> EniUsers(const EniFleet& fleet, bool strange) {
                  .values = Values(fleet, strange),
                  .favourite = "spec.pool.minPoolSize",
                  .next = {},
-                 .labels = {{"k8s.aliyun.com/exclusive-mode-eni-type", {"eniOnly", "ENIONLY", "x"}},
-                            {"alibabacloud.com/lingjun-worker", lingjun}},
-                 .annotations = {{"k8s.aliyun.com/eno-api", {"ecs", "hdeni", "ecs-hdeni"}}}};
+                 .labels = labels,
+                 .annotations = {{"k8s.aliyun.com/eno-api", apis}}};
   UserKind runtimes{
       .crd = "noderuntimes.network.alibabacloud.com",
-      .weight = 1,
+      .weight = 3,
       .names = fleet.names(),
       .generated_names = {},
       .spec = [](World&, const std::string&, const std::string&) { return Json::Object(); },
-      .values = {},
+      .values = {{"status.pods",
+                  {R"({"uid-0":{"podID":"default/p0","status":{"deleted":)"
+                   R"({"lastUpdateTime":"2026-01-01T00:00:00Z"}}}})",
+                   "{}"}}},
       .favourite = "",
       .next = {},
       .labels = {},

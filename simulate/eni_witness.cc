@@ -1,6 +1,7 @@
 #include "simulate/eni_witness.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "json/json.h"
 #include "log/format.h"
@@ -13,10 +14,30 @@ namespace {
 using namespace std::chrono_literals;
 using cloud::simulator::Received;
 
-// From a look at an ENI to the request that follows: the call may wait for its turn.
+// From a look at an ENI to the request that follows: the call may wait for its
+// turn.
 constexpr auto kLookLasts = 150s;
+// A replica that renews its lease within this time has led all the time.
+constexpr auto kLeads = 8s;
 
 bool IsIpv6(const std::string& ip) { return ip.contains(':'); }
+
+// The ENI and the server of a call, as ECS and EFLO name them.
+const std::string& EniOf(const Received& call) {
+  const std::string& id = call.Parameter("NetworkInterfaceId");
+  return id.empty() ? call.Parameter("ElasticNetworkInterfaceId") : id;
+}
+const std::string& ServerOf(const Received& call) {
+  const std::string& id = call.Parameter("InstanceId");
+  return id.empty() ? call.Parameter("NodeId") : id;
+}
+
+// "AttachNetworkInterface" for "AttachElasticNetworkInterface".
+std::string ActionOf(const Received& call) {
+  std::string action = call.action;
+  if (const auto at = action.find("Elastic"); at != std::string::npos) action.erase(at, 7);
+  return action;
+}
 
 }  // namespace
 
@@ -27,8 +48,15 @@ bool EniWitness::WasTampered(const std::string& node) const {
   return found != tampered_.end() && world_.scheduler().Now() - found->second <= grace_ + 60s;
 }
 
+void EniWitness::Renewed(const std::string& replica) {
+  const auto now = world_.scheduler().Now();
+  auto& last = renewed_[replica];
+  if (now - std::exchange(last, now) > kLeads)
+    std::erase_if(cancelled_, [&](const auto& entry) { return entry.first == replica; });
+}
+
 bool EniWitness::HasAddress(const std::string& eni, const std::string& ip) const {
-  const cloud::Eni* found = cloud_.ecs().Find(eni);
+  const cloud::Eni* found = products_.Find(eni);
   if (!found) return false;
   return std::ranges::contains(found->ipv4, ip, &cloud::EniAddress::address) ||
          std::ranges::contains(found->ipv6, ip) || !found->ipv4_prefixes.empty();
@@ -36,12 +64,12 @@ bool EniWitness::HasAddress(const std::string& eni, const std::string& ip) const
 
 std::optional<std::string> EniWitness::Sent(const std::string& replica, const Received& call) {
   ++calls_;
-  const std::string& action = call.action;
-  const std::string& eni = call.Parameter("NetworkInterfaceId");
+  const std::string action = ActionOf(call);
+  const std::string& eni = EniOf(call);
   if (action == "CreateNetworkInterface") return CheckCreate(call);
   if (action == "AttachNetworkInterface") return CheckAttach(replica, call);
   if (action == "DetachNetworkInterface" || action == "DeleteNetworkInterface") {
-    return CheckRemoval(action, eni, call.Parameter("InstanceId"));
+    return CheckRemoval(action, eni, ServerOf(call));
   }
   if (action.starts_with("Unassign")) return CheckUnassign(call, eni);
   if (action.starts_with("Assign")) return CheckOthers(action, eni);
@@ -50,9 +78,18 @@ std::optional<std::string> EniWitness::Sent(const std::string& replica, const Re
 
 void EniWitness::Answered(const std::string& replica, const std::string& action,
                           const std::string& body) {
-  if (action != "DescribeNetworkInterfaces") return;
+  const bool is_eflo = action == "ListElasticNetworkInterfaces";
+  if (action != "DescribeNetworkInterfaces" && !is_eflo) return;
   const auto answer = Json::Parse(body);
   if (!answer) return;
+  if (is_eflo) {
+    const Json data = Part(*answer, "Content").get_value_or<Json>("Data", Json::Array());
+    for (const Json& eni : data.array_range()) {
+      if (Text(eni, "Status") != "Unattached") continue;
+      available_[{replica, Text(eni, "ElasticNetworkInterfaceId")}] = world_.scheduler().Now();
+    }
+    return;
+  }
   const Json list = Part(*answer, "NetworkInterfaceSets")
                         .get_value_or<Json>("NetworkInterfaceSet", Json::Array());
   for (const Json& eni : list.array_range()) {
@@ -69,8 +106,9 @@ std::optional<std::string> EniWitness::CheckCreate(const Received& call) const {
 
 std::optional<std::string> EniWitness::CheckAttach(const std::string& replica,
                                                    const Received& call) {
-  const std::string& eni = call.Parameter("NetworkInterfaceId");
-  attached_to_[eni].insert(call.Parameter("InstanceId"));
+  const std::string& eni = EniOf(call);
+  attached_to_[eni].insert(ServerOf(call));
+  if (cancelled_.contains({replica, eni})) return Format("{} is attached, and was cancelled", eni);
   if (others_.contains(eni)) return Format("{} of others is attached", eni);
   const auto look = available_.extract({replica, eni});
   if (!look) return Format("{} is attached without a look that showed it Available", eni);
@@ -80,7 +118,7 @@ std::optional<std::string> EniWitness::CheckAttach(const std::string& replica,
 
 std::optional<std::string> EniWitness::CheckOthers(const std::string& action,
                                                    const std::string& eni) const {
-  const cloud::Eni* found = cloud_.ecs().Find(eni);
+  const cloud::Eni* found = products_.Find(eni);
   if (found && found->type == "Primary") return Format("{} of the Primary ENI {}", action, eni);
   if (!others_.contains(eni)) return std::nullopt;
   return Format("{} of {}, which is of others", action, eni);
@@ -113,20 +151,30 @@ std::optional<std::string> EniWitness::CheckRemoval(const std::string& action,
 std::optional<std::string> EniWitness::CheckUnassign(const Received& call,
                                                      const std::string& eni) const {
   if (auto wrong = CheckOthers(call.action, eni)) return wrong;
-  const cloud::Eni* found = cloud_.ecs().Find(eni);
-  const NodeView* node = nodes_.WithNic(eni);
   for (const char* name : {"PrivateIpAddress", "Ipv6Address"}) {
     for (int i = 1;; ++i) {
       const std::string& ip = call.Parameter(Format("{}.{}", name, i));
       if (ip.empty()) break;
-      if (found && found->primary_address == ip) return Format("{} loses its primary address", eni);
-      if (!node || WasTampered(node->name)) continue;
-      const NicAddress* address = node->nics.at(eni).Find(ip);
-      const auto* pod = address && address->bound() ? pods_.Live(*address) : nullptr;
-      if (pod) return Format("{} is unassigned, and is of {}", ip, pod->id());
+      if (auto wrong = CheckUnassigned(eni, ip)) return wrong;
     }
   }
-  return std::nullopt;
+  const cloud::Eni* found = products_.Find(eni);
+  const std::string& name = call.Parameter("IpName");
+  if (!found || name.empty()) return std::nullopt;
+  const auto ip = std::ranges::find(found->ipv4, name, &cloud::EniAddress::name);
+  return ip == found->ipv4.end() ? std::nullopt : CheckUnassigned(eni, ip->address);
+}
+
+std::optional<std::string> EniWitness::CheckUnassigned(const std::string& eni,
+                                                       const std::string& ip) const {
+  const cloud::Eni* found = products_.Find(eni);
+  if (found && found->primary_address == ip) return Format("{} loses its primary address", eni);
+  const NodeView* node = nodes_.WithNic(eni);
+  if (!node || WasTampered(node->name)) return std::nullopt;
+  const NicAddress* address = node->nics.at(eni).Find(ip);
+  const auto* pod = address && address->bound() ? pods_.Live(*address) : nullptr;
+  return pod ? std::optional(Format("{} is unassigned, and is of {}", ip, pod->id()))
+             : std::nullopt;
 }
 
 std::optional<std::string> EniWitness::Wrote(const NodeView& before, const NodeView& after) const {
@@ -167,7 +215,10 @@ std::optional<std::string> EniWitness::CheckKept(const NodeView& before,
         if (later && later->pod == address.pod && later->pod_uid == address.pod_uid) continue;
         // Terway did not always write the uid.
         if (later && later->pod == address.pod && address.pod_uid.empty()) continue;
-        if (pod && pod->node == after.name && HasAddress(id, ip)) {
+        const cloud::Eni* eni = products_.Find(id);
+        const bool is_elsewhere =
+            eni && !eni->instance_id.empty() && eni->instance_id != after.instance;
+        if (pod && pod->node == after.name && HasAddress(id, ip) && !is_elsewhere) {
           return Format("{} of {} is not bound to {} any more", ip, id, pod->id());
         }
         if (!pod && pods_.IsSetUp(after.name, address.pod_uid, now - grace_)) {

@@ -7,30 +7,34 @@
 #include <utility>
 
 #include "async/executor.h"
-#include "cloud/simulator/aliyun/cloud.h"
 #include "cloud/simulator/aliyun/wire.h"
 #include "simulate/eni_nodes.h"
 #include "simulate/eni_pods.h"
+#include "simulate/eni_products.h"
 
 namespace berth::simulate {
 
-// Sees every call of a replica to the cloud and every write of a Node, and says what must never
-// happen:
+// Sees every call of a replica to the cloud and every write of a Node, and says
+// what must never happen:
 //
-// - an attach of an ENI that the replica has not seen to be Available since it last asked for one;
+// - an attach of an ENI that the replica has not seen to be Available since it
+// last asked for one,
+//   or whose task a user has cancelled there;
 // - a create whose attempt no Node's status had before;
-// - a detach or deletion of an ENI, or of an address, that a live pod has, unless its Node goes;
-// - a change of ENIs of others: of Primary ones, of those with a blocked tag, of those that were
+// - a detach or deletion of an ENI, or of an address, that a live pod has,
+// unless its Node goes;
+// - a change of ENIs of others: of Primary ones, of those with a blocked tag,
+// of those that were
 //   not made for a node;
-// - an address bound to two live pods, two addresses of one family to one pod, a binding of a live
+// - an address bound to two live pods, two addresses of one family to one pod,
+// a binding of a live
 //   pod that changes, a new one on an ENI or address that is not for pods;
 // - a Nic that becomes Deleting with a live pod's address;
 // - an address that is free while its pod is still set up.
 class EniWitness {
  public:
-  EniWitness(World& world, cloud::simulator::Cloud& cloud, const EniNodes& nodes,
-             const EniPods& pods)
-      : world_(world), cloud_(cloud), nodes_(nodes), pods_(pods) {}
+  EniWitness(World& world, const EniProducts& products, const EniNodes& nodes, const EniPods& pods)
+      : world_(world), products_(products), nodes_(nodes), pods_(pods) {}
 
   // A call leaves the replica; its answer arrives there.
   std::optional<std::string> Sent(const std::string& replica,
@@ -52,8 +56,17 @@ class EniWitness {
   bool IsMeddled(const std::string& id) const { return meddled_.contains(id); }
   // A user wrote the Node's status, or replaced the Node.
   void Tampered(const std::string& node);
+  // A user has cancelled the attach of the ENI, which the replica has
+  // confirmed.
+  void Cancelled(const std::string& replica, const std::string& id) {
+    cancelled_.insert({replica, id});
+  }
+  // The replica has renewed its lease. After a long time without it may have led anew, and have
+  // forgotten what was cancelled.
+  void Renewed(const std::string& replica);
   // For so long a replica may act on a state of before.
   void SetGrace(async::Duration grace) { grace_ = grace; }
+  async::Duration grace() const { return grace_; }
   bool WasTampered(const std::string& node) const;
   // Calls of all replicas to the cloud so far.
   std::uint64_t calls() const { return calls_; }
@@ -67,6 +80,7 @@ class EniWitness {
                                           const std::string& instance) const;
   std::optional<std::string> CheckUnassign(const cloud::simulator::Received& call,
                                            const std::string& eni) const;
+  std::optional<std::string> CheckUnassigned(const std::string& eni, const std::string& ip) const;
   std::optional<std::string> CheckCreate(const cloud::simulator::Received& call) const;
   std::optional<std::string> CheckOthers(const std::string& action, const std::string& eni) const;
   std::optional<std::string> CheckKept(const NodeView& before, const NodeView& after) const;
@@ -77,7 +91,7 @@ class EniWitness {
                            const std::string& ip) const;
 
   World& world_;
-  cloud::simulator::Cloud& cloud_;
+  const EniProducts& products_;
   const EniNodes& nodes_;
   const EniPods& pods_;
   // When a replica last saw an ENI to be Available.
@@ -86,7 +100,9 @@ class EniWitness {
   std::set<std::string> others_;
   std::set<std::string> inherited_;
   std::set<std::string> meddled_;
-  std::map<std::string, async::TimePoint> tampered_;  // by Node
+  std::map<std::string, async::TimePoint> tampered_;         // by Node
+  std::set<std::pair<std::string, std::string>> cancelled_;  // replicas and ENIs
+  std::map<std::string, async::TimePoint> renewed_;          // by replica
   async::Duration grace_{};
   std::uint64_t calls_ = 0;
 };

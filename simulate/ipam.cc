@@ -3,6 +3,7 @@
 #include <array>
 
 #include "log/format.h"
+#include "simulate/ipam_objects.h"
 #include "simulate/ipam_picture.h"
 #include "simulate/ipam_stories.h"
 #include "simulate/ipam_users.h"
@@ -57,6 +58,7 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
   for (const std::string ns : kNamespaces) {
     const std::string base = IpamPicture::Collection(ns, "");
     if (writer == "user") {
+      if (request.path.starts_with(base + "subnetpoolclaims/")) ForgetForced(world);
       if (request.method != kube::Method::kPost || request.path != base + "subnets") continue;
       const std::string name = NameOf(Json::parse(request.body));
       by_hand_.insert(UidOf(world.Ask({.path = request.path + "/" + name}).body));
@@ -67,6 +69,11 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
     if (request.method == kube::Method::kDelete &&
         (path.starts_with("subnetpools/") || path.starts_with("subnetclaims/"))) {
       return IpamPicture(world, ns).CheckDeletion(path);
+    }
+    if (request.method == kube::Method::kPost && path == "subnetclaims") {
+      const auto made = world.Ask({.path = request.path + "/" + NameOf(Json::parse(request.body))});
+      const ipam::Identity maker = MakerOf(made.body);
+      internal_[UidOf(made.body)] = {maker.uid, base + "subnetpoolclaims/" + maker.name};
     }
     if (request.method == kube::Method::kPost && path == "subnets") {
       return IpamPicture(world, ns).CheckNew(NameOf(Json::parse(request.body)), told_);
@@ -80,9 +87,18 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
   return std::nullopt;
 }
 
+void Ipam::ForgetForced(World& world) {
+  std::erase_if(internal_, [&](const auto& entry) {
+    const auto maker = world.Ask({.path = entry.second.maker_path});
+    return maker.code == 404 ||
+           !Part(maker.body, "metadata").to_string().contains(ipam::kFinalizer);
+  });
+}
+
 std::optional<std::string> Ipam::Unsettled(World& world) {
   for (const char* ns : kNamespaces) {
-    if (auto wrong = IpamPicture(world, ns).CheckAll(by_hand_)) return Format("{}: {}", ns, *wrong);
+    if (auto wrong = IpamPicture(world, ns).CheckAll(by_hand_, internal_))
+      return Format("{}: {}", ns, *wrong);
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "simulate/ipam_picture.h"
 #include "simulate/ipam_stories.h"
 #include "simulate/system_scenario.h"
 
@@ -33,8 +34,12 @@ class Ipam : public SystemScenario {
   std::optional<std::string> Left(World& world) override;
 
  private:
+  // After a write by users: a pool claim that they removed by force cannot look after its claim.
+  void ForgetForced(World& world);
+
   std::map<std::string, std::string> told_;  // see IpamPicture::CheckStatus
   std::set<std::string> by_hand_;            // uids of Subnets that users have written
+  IpamPicture::InternalClaims internal_;
   std::unique_ptr<IpamStories> stories_;
 };
 

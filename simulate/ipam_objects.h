@@ -25,6 +25,14 @@ inline ipam::Identity MakerOf(const Json& object) {
 
 inline std::string OwnerOf(const Json& object) { return MakerOf(object).uid; }
 
+// The name of the SubnetClaim for a pool claim's block.
+inline std::string BlockClaimOf(const Json& pool_claim) {
+  ipam::Identity id;
+  id.name = NameOf(pool_claim);
+  id.uid = UidOf(pool_claim);
+  return ipam::ChildClaimName(id);
+}
+
 inline std::string ReasonOf(const Json& object) {
   return Text(ConditionOf(object, "Ready"), "reason");
 }

@@ -346,7 +346,24 @@ IpamPicture::Wrong IpamPicture::CheckPoolClaims() const {
   return std::nullopt;
 }
 
-IpamPicture::Wrong IpamPicture::CheckAll(const std::set<std::string>& by_hand) const {
+// Nothing is left of a pool claim that is gone, with an owner reference or without, unless users
+// have edited it.
+IpamPicture::Wrong IpamPicture::CheckInternal(const InternalClaims& internal) const {
+  for (const Json& claim : claims_) {
+    const auto made = internal.find(UidOf(claim));
+    if (made == internal.end() || Number(claim["metadata"], "generation") != 1) continue;
+    const std::string owner = OwnerOf(claim);
+    if (!owner.empty() && owner != made->second.uid) continue;
+    if (!std::ranges::contains(pool_claims_, made->second.uid, UidOf)) {
+      return Format("SubnetClaim {} is of a pool claim that is gone", NameOf(claim));
+    }
+  }
+  return std::nullopt;
+}
+
+IpamPicture::Wrong IpamPicture::CheckAll(const std::set<std::string>& by_hand,
+                                         const InternalClaims& internal) const {
+  if (auto wrong = CheckInternal(internal)) return wrong;
   if (auto wrong = CheckClaims(by_hand)) return wrong;
   for (const auto& [name, pool] : pools_) {
     if (auto wrong = CheckPool(name, pool)) return wrong;

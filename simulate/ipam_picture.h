@@ -31,6 +31,12 @@ class IpamPicture {
     ipam::Cidr cidr;
   };
   using Wrong = std::optional<std::string>;
+  // The SubnetClaims that Berth made for pool claims, by uid.
+  struct Maker {
+    std::string uid;
+    std::string maker_path;
+  };
+  using InternalClaims = std::map<std::string, Maker>;
 
   IpamPicture(World& world, std::string ns);
 
@@ -49,7 +55,7 @@ class IpamPicture {
   Wrong CheckStatus(std::string_view plural, std::string_view name,
                     std::map<std::string, std::string>& told) const;
   // In the end. `by_hand` are the uids of Subnets that users have written.
-  Wrong CheckAll(const std::set<std::string>& by_hand) const;
+  Wrong CheckAll(const std::set<std::string>& by_hand, const InternalClaims& internal) const;
   // Whether there is anything.
   Wrong CheckEmpty() const;
 
@@ -77,6 +83,7 @@ class IpamPicture {
   bool IsBoundElsewhere(const Block& block) const;
   Wrong CheckPool(const std::string& name, const Json& pool) const;
   Wrong CheckPoolClaims() const;
+  Wrong CheckInternal(const InternalClaims& internal) const;
 
   std::string ns_;
   std::map<std::string, Json> pools_;

@@ -8,6 +8,7 @@
 
 #include "log/format.h"
 #include "reconcile/ipam/objects.h"
+#include "simulate/ipam_objects.h"
 #include "simulate/ipam_picture.h"
 #include "simulate/objects.h"
 #include "simulate/world.h"
@@ -34,14 +35,6 @@ std::string Sized(const std::string& pool, const std::string& cluster, int size)
 // The spec of a claim for one block.
 std::string Exact(const std::string& pool, const std::string& cluster, const std::string& block) {
   return Format(R"("poolRef":"{}","clusterID":"{}","requestedCIDR":"{}")", pool, cluster, block);
-}
-
-// The name of the SubnetClaim for a pool claim's block.
-std::string BlockClaimOf(const Json& pool_claim) {
-  ipam::Identity id;
-  id.name = NameOf(pool_claim);
-  id.uid = UidOf(pool_claim);
-  return ipam::ChildClaimName(id);
 }
 
 }  // namespace
@@ -384,6 +377,7 @@ void IpamStories::BeginLater(std::uint64_t seed) {
   if (seed % 10 == 5) Start((this->*kFives[which % kFives.size()])());
   if (seed % 10 == 3) Start(TellTwo(which));
   if (seed % 10 == 7) Start(ShrinkParent());
+  if (seed % 10 == 1) Start(StripBlockClaim());
   if (seed % 10 == 9) Start((this->*kNines[which % kNines.size()])());
 }
 

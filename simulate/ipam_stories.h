@@ -50,6 +50,7 @@ class IpamStories {
   Steps TakeBlockClaimsName() const;
   Steps RestAndReturn() const;
   Steps ShrinkParent() const;
+  Steps StripBlockClaim() const;
   Steps TellTwo(std::uint64_t end) const;
 
   // In all texts "@" stands for the number of the story.

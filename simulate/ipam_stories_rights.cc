@@ -1,11 +1,28 @@
 // Several claims have been told of one block.
 #include "log/format.h"
 #include "reconcile/ipam/objects.h"
+#include "simulate/ipam_objects.h"
 #include "simulate/ipam_stories.h"
 #include "simulate/objects.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
+
+// The SubnetClaim that Berth makes for a pool claim loses its owner reference just before the pool
+// claim is deleted.
+IpamStories::Steps IpamStories::StripBlockClaim() const {
+  const auto strip = [this, path = PathOf("subnetpoolclaims/bare@"),
+                      remove = Delete("subnetpoolclaims/bare@")] {
+    const auto claim = world_.Ask({.path = path});
+    if (claim.code != 200) return true;
+    Merge("subnetclaims/" + BlockClaimOf(claim.body), R"({"metadata":{"ownerReferences":null}})")();
+    return remove();
+  };
+  return {Create("SubnetPool", "site@", R"("cidr":"10.7.@.0/24","defaultBlockSize":29)"),
+          Create("SubnetPoolClaim", "bare@", R"("parentPoolRef":"site@","desiredBlockSize":27)"),
+          Settled("subnetpoolclaims/bare@"), strip,
+          Create("SubnetClaim", "next@", R"("poolRef":"site@","clusterID":"next","blockSize":24)")};
+}
 
 // Two claims are told of one block, one after the other, because their pool is made anew. Then the
 // last one loses its Subnet while nobody leads, or both lose their pool.

@@ -22,6 +22,18 @@ class SystemScenario::Replica : public Program {
 
   async::Task<void> Stop() override { return berth_->leadership.Stop(); }
   std::size_t Remembered() const { return berth_->system->remembered(); }
+  void DeleteLive(const LiveDeletion& deletion) {
+    berth_->system->Publish();
+    apis::ResourceStore& store = *berth_->registered.api.store(deletion.plural);
+    const auto object = store.Get("", deletion.name);
+    if (!object || !deletion.which(Json::parse(object->json))) return;
+    const std::string replica = Format("{}.{}", process_.name(), process_.life());
+    store.Delete(
+        {.ns = {}, .name = deletion.name}, process_,
+        [replica, answer = deletion.on_deleted](const std::expected<void, kube::Status>& deleted) {
+          answer(replica, deleted ? 200 : deleted.error().code);
+        });
+  }
   void Restart() {
     owner_.front_->Leave(process_);
     berth_.reset();
@@ -94,6 +106,10 @@ bool SystemScenario::DeleteAll(World&) {
 
 void SystemScenario::RestartAll() {
   for (Replica* replica : running_) replica->Restart();
+}
+
+void SystemScenario::DeleteLive(const LiveDeletion& deletion) {
+  for (Replica* replica : running_) replica->DeleteLive(deletion);
 }
 
 std::optional<std::string> SystemScenario::CheckMemory() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +14,8 @@
 
 namespace berth::simulate {
 
-// The frame of a system's scenario: two replicas of which one leads, its webhooks and its users.
+// The frame of a system's scenario: two replicas of which one leads, its
+// webhooks and its users.
 class SystemScenario : public Scenario {
  public:
   // `system` is a name of systems::MakeSystems.
@@ -39,6 +41,16 @@ class SystemScenario : public Scenario {
   // The API server calls the system's webhooks from here on.
   void InstallWebhooks(World& world);
   void RestartAll();
+  // A user deletes a live object, if it is as `which` says, by the replicas
+  // that have it. The callback gets the replica's name and life, and the
+  // answer's code; it may never be called.
+  struct LiveDeletion {
+    std::string plural;
+    std::string name;
+    std::function<bool(const Json& object)> which;
+    std::function<void(const std::string& replica, int code)> on_deleted;
+  };
+  void DeleteLive(const LiveDeletion& deletion);
   // A replica that remembers something, when there is nothing to remember.
   std::optional<std::string> CheckMemory() const;
 

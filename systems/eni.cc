@@ -61,6 +61,7 @@ std::string Eni::demo_commands(const std::filesystem::path& dir) const {
       R"(  kubectl apply -f {}    # three nodes with four ENIs each at most, and twelve pods
   kubectl wait eninode/worker-1 eninode/worker-2 eninode/worker-3 --for=condition=Ready --timeout=120s
   kubectl get eninodes                       # ENIs and addresses of a simulated cloud
+  kubectl wait pod/shop-1 --for=condition=Ready --timeout=60s    # it runs with an address of an ENI
   kubectl get enitasks -o wide               # attaches, detaches and deletions; -w to follow them
   kubectl delete eninode worker-3            # its ENIs are detached and deleted first
 )",

@@ -112,6 +112,11 @@ void ApiServer::Add(ResourceStore& store) {
 
 void ApiServer::Add(Action& action) { actions_.emplace(action.type().plural, &action); }
 
+ResourceStore* ApiServer::store(std::string_view plural) const {
+  const auto found = resources_.find(plural);
+  return found == resources_.end() ? nullptr : found->second.store;
+}
+
 std::vector<const ResourceType*> ApiServer::types() const {
   std::vector<const ResourceType*> all;
   all.reserve(resources_.size() + actions_.size());

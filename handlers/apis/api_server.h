@@ -36,6 +36,8 @@ class ApiServer {
 
   // By name.
   std::vector<const ResourceType*> types() const;
+  // The store of a resource, by its plural name; null for none.
+  ResourceStore* store(std::string_view plural) const;
 
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback);
   // The same for a caller that was authenticated already.

@@ -103,6 +103,8 @@ std::string Refusal(const std::string& eni, const Task* task, Withdrawal withdra
           "Node {} has given {} up and would submit the {} again: the task ends once the cloud has "
           "carried it out",
           task->node, eni, eni::Name(task->operation));
+    case Withdrawal::kNeeded:
+      return Format("pods have addresses of {}: Node {} would attach it again", eni, task->node);
     default:
       return Format("it has ended, and goes once the status of Node {} has its result", task->node);
   }

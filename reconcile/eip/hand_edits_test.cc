@@ -110,6 +110,32 @@ TEST_F(EipHandEditTest, ACopiedStatusDoesNotTakeAnAddressFromItsOwner) {
   EXPECT_TRUE(IsThere(imported));
 }
 
+TEST_F(EipHandEditTest, ACopiedStatusDoesNotKeepAnAddressInTheCloud) {
+  const std::string other = Allocate("mail");
+  const std::string own = Allocate("web");
+  WriteStatus("mail", Get("web")["status"]);
+  DeleteAndWait("web");
+  EXPECT_FALSE(IsThere(own));
+  executor_.Advance(6min);
+  EXPECT_EQ(Status("mail", "allocationID"), other);
+  EXPECT_THAT(Ready("mail"), StartsWith("True"));
+}
+
+// The copy is on an older object, which has no address at all.
+TEST_F(EipHandEditTest, ACopiedStatusIsNotWrittenIntoTheSpec) {
+  cloud_.vpc().SetQuota(0);
+  Create("mail", "");
+  executor_.Advance(10s);
+  cloud_.vpc().SetQuota(1);
+  const std::string own = Allocate("web");
+  WriteStatus("mail", Get("web")["status"]);
+  executor_.Advance(11min);
+  EXPECT_FALSE(Get("mail")["spec"].contains("allocationID"));
+  EXPECT_THAT(Ready("web"), StartsWith("True"));
+  DeleteAndWait("web");
+  EXPECT_FALSE(IsThere(own));
+}
+
 // Another cluster adopts the address, and the next list does not have it.
 TEST_F(EipHandEditTest, AnAddressThatIsNotListedMayHaveBecomeAnotherClusters) {
   const std::string id = Allocate("web");

@@ -139,6 +139,8 @@ struct Object {
   bool ContradictsItself() const {
     return !allocation_id.empty() && NamesAddress() && spec.allocation_id != allocation_id;
   }
+  // Whether spec names the address of the status: a copied status is not enough for that.
+  bool IsNamedBySpec() const { return NamesAddress() && !ContradictsItself(); }
   // The tags of an address that Berth allocates for it: as spec says, and with its owner where that
   // leaves room. Without the owner's tag only the client token makes a repetition safe.
   cloud::Tags OwnTags() const;

@@ -486,7 +486,8 @@ Step Decide(const Object& object, const Sight& sight) {
   }
   if (auto wait = Misplaced(object, sight.here)) return *std::move(wait);
   if (id.empty()) return DecideNew(object, sight);
-  if (!object.NamesAddress()) return WriteSpec{};
+  // Without its own attempt a status may be a copy: its address is not believed unseen.
+  if (!object.NamesAddress() && object.attempt) return WriteSpec{};
   if (object.ContradictsItself()) {
     return Wait{"InvalidConfig",
                 Format("spec.allocationID was changed: set it back to {}; {} needs an EIP object "
@@ -500,6 +501,7 @@ Step Decide(const Object& object, const Sight& sight) {
   if (eip.status == "Releasing") return Passing(eip, "Lost");
   if (std::string lock = LockOf(eip); !lock.empty()) return Wait{"Locked", std::move(lock)};
   if (auto step = DecideOwner(object, eip, sight)) return *std::move(step);
+  if (!object.NamesAddress()) return WriteSpec{};
   return DecideRepair(object, eip);
 }
 

@@ -113,7 +113,7 @@ void Reconciler::Claim(Pass* pass) {
 void Reconciler::Perceive(Pass* pass) const {
   Sight& sight = pass->sight;
   sight.taken_by = TakenBy(pass->object);
-  sight.wanted_by = WantedBy(pass->object);
+  sight.wanted_by = WantedBy(pass->object, sight.owned);
   sight.tagged_for = TaggedFor(*pass);
   const std::int64_t fresh = pass->memory.fresh_attempt;
   const std::int64_t number = pass->object.attempt.number;
@@ -290,18 +290,19 @@ std::string Reconciler::TakenBy(const Object& object) const {
   if (id.empty()) return "";
   const Object* first = &object;
   parts_.objects.ForEachIn(parts_.by_address, id, [&](const std::string&, const Object& other) {
-    // A status that spec contradicts may be a copy.
-    if (other.ContradictsItself() && !object.ContradictsItself()) return;
+    // A status whose address spec does not name may be a copy.
+    if (object.IsNamedBySpec() && !other.IsNamedBySpec()) return;
     if (other.id.uid != object.id.uid && GoesBefore(other, *first)) first = &other;
   });
   return first == &object ? "" : first->id.Key();
 }
 
-std::string Reconciler::WantedBy(const Object& object) const {
+std::string Reconciler::WantedBy(const Object& object, bool owned) const {
   std::string who;
   parts_.objects.ForEachIn(parts_.by_address, object.allocation_id,
                            [&](const std::string& key, const Object& other) {
-                             if (other.id.uid != object.id.uid && other.id.deleting == 0) who = key;
+                             if (other.id.uid == object.id.uid || other.id.deleting != 0) return;
+                             if (!owned || other.IsNamedBySpec()) who = key;
                            });
   return who;
 }

@@ -194,7 +194,8 @@ class Reconciler {
   static void Claim(Pass* pass);
   void Perceive(Pass* pass) const;
   std::string TakenBy(const Object& object) const;
-  std::string WantedBy(const Object& object) const;
+  // With `owned`, the address has the object's own tag.
+  std::string WantedBy(const Object& object, bool owned) const;
   std::string TaggedFor(const Pass& pass) const;
   // Whether a step may be taken now. If not, the key will be reconciled again when it may.
   bool MayTake(const std::string& key, const Object& object, const Step& step);

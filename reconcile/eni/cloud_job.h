@@ -18,8 +18,9 @@ namespace berth::eni {
 namespace job {
 // All ENIs of the node: of its instance, with its tag, and those of status.
 struct Sync {
-  std::vector<std::string> known;   // IDs of status
-  std::set<std::string> vswitches;  // that need no look
+  std::vector<std::string> known;      // IDs of status
+  std::set<std::string> vswitches;     // that need no look
+  std::optional<async::WallTime> due;  // status.nextSyncOpenAPITime when it began
 };
 // The ENI of an attempt, by its tag.
 struct Find {
@@ -44,6 +45,7 @@ struct JobOrder {
 // The end of an order. Each of them has its order's work, and the cloud's answer.
 namespace outcome {
 struct Sync {
+  std::optional<async::WallTime> due;
   Result<CloudView> answer;  // `gone` are the IDs that were not listed, nor when asked for alone
 };
 struct Find {

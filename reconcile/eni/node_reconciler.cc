@@ -5,6 +5,7 @@
 
 #include "kube/object.h"
 #include "log/format.h"
+#include "reconcile/eni/pod_addresses.h"
 
 namespace berth::eni {
 
@@ -26,12 +27,12 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Reconcile(std::string key) 
   const auto known = memories_.find(key);
   if (!cached || (known != memories_.end() && known->second.uid != cached->id.uid)) {
     parts_.tasks.CancelNode(key);
-    if (known != memories_.end()) memories_.erase(known);
+    Forget(key);
     if (!cached) co_return runtime::Requeue{};
   }
   if (!cached->IsOurs() && !(cached->id.deleting != 0 && cached->id.finalizer)) {
     parts_.tasks.CancelNode(key);
-    memories_.erase(key);
+    Forget(key);
     co_return runtime::Requeue{};
   }
   Memory& memory = memories_[key];
@@ -48,6 +49,13 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Reconcile(std::string key) 
   pass.rival = RivalOf(pass.node);
   if (pass.node.id.deleting != 0) co_return co_await End(&pass);
   co_return co_await Maintain(&pass);
+}
+
+void NodeReconciler::Forget(const std::string& key) {
+  memories_.erase(key);
+  if (!memories_.empty()) return;
+  vswitches_ = {};
+  vswitches_read_.clear();
 }
 
 async::Task<NodeReconciler::Outcome> NodeReconciler::Maintain(Pass* pass) {
@@ -109,8 +117,16 @@ async::Task<kube::Result<void>> NodeReconciler::Commit(Pass* pass) {
     pass->memory.version = now->id.version;
     parts_.caches.nodes.Note(std::move(*now));
   }
-  pass->memory.outcome.reset();
-  for (const TaskId& id : pass->ended) parts_.tasks.Noted(id);
+  for (const TaskId& id : pass->ended) {
+    parts_.tasks.Noted(id);
+    pass->memory.counted.erase(id.generation);
+    if (pass->memory.syncing) pass->memory.settled.insert(id.eni);
+  }
+  // A job may have ended while the status was written: its outcome is for the next pass.
+  if (pass->took) {
+    pass->memory.outcome.reset();
+    pass->memory.syncing = false;
+  }
   for (const auto& note : pass->notes) Record(*pass, note);
   SubmitTasks(*pass);
   StartJob(*pass);
@@ -131,11 +147,15 @@ void NodeReconciler::TakeTasks(Pass& pass) {
       if (task->operation == Operation::kDetach) pass.detached.insert(task->eni);
     } else {
       pass.memory.failed[task->eni] = parts_.executor.Now();
-      pass.memory.sync_wanted = true;
+      WantSync(pass.memory);
     }
   }
+  // A user has withdrawn the attach. An ENI that pods have addresses of is attached all the same.
+  const PodAddresses addresses(pass.pods);
   for (auto& [id, nic] : pass.to.nics) {
-    if (nic.status == kAttaching && parts_.tasks.queue().IsWithdrawn(id)) nic.status = kDeleting;
+    if (nic.status == kAttaching && parts_.tasks.queue().IsWithdrawn(id) &&
+        !addresses.HasAnyOf(nic))
+      nic.status = kDeleting;
   }
   const auto is_gone = [&](const auto& entry) { return !pass.to.nics.contains(entry.first); };
   std::erase_if(pass.memory.failed, is_gone);
@@ -149,6 +169,8 @@ void NodeReconciler::NoteAttach(Memory& memory, const Task& task) {
     memory.no_create_before = {};
     return;
   }
+  // The pass may be repeated until its status could be written.
+  if (!memory.counted.insert(task.generation).second) return;
   memory.attach_error = task.error;
   async::Duration pause = kFirstAttachPause;
   for (int i = 0; i < memory.failed_attaches && pause < kLongestAttachPause; ++i) pause *= 2;
@@ -205,11 +227,16 @@ void NodeReconciler::CancelTasks(const Pass& pass) {
 
 // The status says what is to be done, so that a task that was lost with its leader comes again.
 void NodeReconciler::SubmitTasks(Pass& pass) {
+  if (pass.to.account.empty()) return;  // a sync comes first
   const auto now = parts_.executor.Now();
+  const PodAddresses addresses(pass.pods);
   for (const auto& [id, nic] : pass.to.nics) {
     const bool attaches = nic.status == kAttaching;
     if (nic.unschedulable || (!attaches && nic.status != kDeleting)) continue;
     if (parts_.tasks.queue().Find(id)) continue;
+    // It was withdrawn while the status was written: the next pass gives the ENI up.
+    const bool has_pods = addresses.HasAnyOf(nic);
+    if (attaches && parts_.tasks.queue().IsWithdrawn(id) && !has_pods) continue;
     const auto failed = pass.memory.failed.find(id);
     if (failed != pass.memory.failed.end() && now - failed->second < kAfterFailure) continue;
     const auto born = pass.memory.born.find(id);
@@ -226,7 +253,8 @@ void NodeReconciler::SubmitTasks(Pass& pass) {
                          .ipv4_addresses = static_cast<int>(nic.ipv4.size()),
                          .ipv6_addresses = static_cast<int>(nic.ipv6.size()),
                          .ipv4_prefixes = static_cast<int>(nic.ipv4_prefixes.size()),
-                         .ipv6_prefixes = static_cast<int>(nic.ipv6_prefixes.size())});
+                         .ipv6_prefixes = static_cast<int>(nic.ipv6_prefixes.size()),
+                         .has_pods = has_pods});
   }
 }
 
@@ -234,11 +262,17 @@ bool NodeReconciler::IsSyncDue(const Pass& pass) const {
   const Memory& memory = pass.memory;
   const auto now = parts_.executor.WallNow();
   if (pass.to.account.empty() || memory.sync_wanted || IsDue(pass.to.next_sync, now)) return true;
+  // A list that lacked the instance may have been late.
+  if (IsInstanceLost(pass) && IsDue(pass.to.last_sync, now - kSyncLost)) return true;
   const bool missing = std::ranges::any_of(memory.missing, [&](const auto& entry) {
     return parts_.executor.Now() - entry.second >= kMissingFor;
   });
   return missing || ((memory.moving || IsTransitional(pass.to)) &&
                      IsDue(pass.to.last_sync, now - kSyncTransitional));
+}
+
+bool NodeReconciler::IsInstanceLost(const Pass& pass) const {
+  return pass.memory.instance_seen == false && pass.node.backend == Backend::kEcs;
 }
 
 // Whether an ENI is on its way in the cloud without a task of ours.
@@ -259,6 +293,7 @@ async::Duration NodeReconciler::NextPass(const Pass& pass) const {
   }
   if (IsTransitional(pass.to) || memory.moving || !memory.missing.empty())
     next = std::min(next, kSyncTransitional);
+  if (IsInstanceLost(pass)) next = std::min(next, kSyncLost);
   const bool unsettled =
       !pass.to.attempts.empty() || std::ranges::any_of(pass.to.nics, [](auto& nic) {
         return nic.second.status == kAttaching || nic.second.status == kDeleting;
@@ -270,10 +305,16 @@ async::Duration NodeReconciler::NextPass(const Pass& pass) const {
   return std::max<async::Duration>(next, 1s);
 }
 
+// A sync that is under way may have seen the cloud before there was a reason to look.
+void NodeReconciler::WantSync(Memory& memory) {
+  memory.sync_wanted = true;
+  if (memory.syncing) memory.sync_again = true;
+}
+
 void NodeReconciler::WantSync(const std::string& key) {
   const auto found = memories_.find(key);
   if (found == memories_.end()) return;
-  found->second.sync_wanted = true;
+  WantSync(found->second);
   parts_.again(key);
 }
 

@@ -52,14 +52,17 @@ class NodeReconciler {
  public:
   using Outcome = kube::Result<runtime::Requeue>;
 
-  // A sync with the cloud comes after this time, of an ENI that is on its way sooner.
+  // A sync with the cloud comes after this time; sooner when an ENI is on its way or the account
+  // did not show the instance.
   static constexpr async::Duration kSyncEach = std::chrono::hours(12);
   static constexpr async::Duration kSyncTransitional = std::chrono::seconds(30);
+  static constexpr async::Duration kSyncLost = std::chrono::minutes(5);
   // The pool is looked at after this time, unless its poolSyncPeriod says otherwise.
   static constexpr async::Duration kPoolEach = std::chrono::minutes(2);
   // A vSwitch without addresses is passed over for this time.
   static constexpr async::Duration kVSwitchFull = std::chrono::minutes(20);
   static constexpr async::Duration kVSwitchFresh = std::chrono::minutes(10);
+  static constexpr async::Duration kVSwitchKnown = std::chrono::hours(1);
   // An ENI that no list has is gone if it is not listed this time later either.
   static constexpr async::Duration kMissingFor = std::chrono::seconds(60);
   // A client token is good for a day; much younger attempts are repeated, older ones searched for.
@@ -89,8 +92,11 @@ class NodeReconciler {
   void WantSync(const std::string& key);
   // Whether a version of a Node is this reconciler's own write.
   bool IsOwnWrite(const std::string& key, const std::string& version) const;
-  // Entries of all tables by object. None is left when all objects are gone.
-  std::size_t Remembered() const { return memories_.size(); }
+  // Entries of all tables. None is left when all objects are gone.
+  std::size_t Remembered() const {
+    return memories_.size() + vswitches_.known.size() + vswitches_.full_until.size() +
+           vswitches_read_.size();
+  }
 
  private:
   // An attempt's requests, as far as this leader sent them.
@@ -98,6 +104,8 @@ class NodeReconciler {
     bool certain = false;  // all of them were ours, and each was answered with a refusal
     async::TimePoint last{};
     bool refused = false;  // for good, by the last answer
+    // Since when the key of the moment cannot carry it on.
+    std::optional<async::TimePoint> barred = {};
   };
   // The SufficientIP condition that was written last: the watch may be late.
   struct Told {
@@ -113,6 +121,9 @@ class NodeReconciler {
     async::Running job;
     std::optional<JobOutcome> outcome;  // to be taken over
     bool sync_wanted = false;
+    bool syncing = false;           // a sync is under way, or its outcome not taken yet
+    bool sync_again = false;        // it was wanted after that sync had begun
+    std::set<std::string> settled;  // ENIs whose tasks were noted since: the sync may not know it
     // Whether the last sync showed an ENI of the instance, as every instance has one; none before.
     std::optional<bool> instance_seen;
     bool moving = false;  // the last sync showed an ENI on its way that status does not have
@@ -120,12 +131,14 @@ class NodeReconciler {
     std::map<std::string, async::TimePoint> missing;  // IDs that lists lack, since when
     std::map<std::string, async::TimePoint> born;     // ENIs that this leader made, when
     std::map<std::string, async::TimePoint> failed;   // ENIs whose last task failed, when
+    std::set<std::uint64_t> counted;                  // generations of failed attaches, not noted
     int failed_attaches = 0;                          // in a row
     std::string attach_error;                         // of the last of them
     async::TimePoint no_create_before{};              // after it
     int failures = 0;                                 // of jobs in a row
     async::TimePoint not_before{};                    // the next job
-    std::optional<Error> failure;                     // of the last job
+    std::optional<Error> failure;                     // of the last job that failed
+    std::size_t failed_job = std::variant_npos;       // its kind, in JobResult
     std::optional<cloud::Place> elsewhere;            // the place of the key, when it is not ours
     // Of a deleted Node: where its ENIs are attached, by ID, once they were looked for.
     std::optional<std::map<std::string, std::string>> own;
@@ -148,7 +161,8 @@ class NodeReconciler {
     Wanted wanted = {};
     int waiting = 0;                      // pods without an address
     bool held_back = false;               // an ENI is wanted and not made, because attaches failed
-    bool news = false;                    // the job's outcome was not taken before
+    bool took = false;                    // the job's outcome is in `to`
+    bool news = false;                    // it was not taken before
     std::vector<TaskId> ended = {};       // tasks whose end `to` has
     std::set<std::string> detached = {};  // ENIs among them that are Available now
     std::vector<Note> notes = {};
@@ -160,6 +174,7 @@ class NodeReconciler {
     std::string message;
   };
 
+  void Forget(const std::string& key);
   async::Task<Outcome> Maintain(Pass* pass);
   async::Task<Outcome> End(Pass* pass);
   async::Task<kube::Result<void>> SetFinalizer(Pass* pass, bool wanted);
@@ -176,8 +191,13 @@ class NodeReconciler {
   void Take(Pass& pass, outcome::Assign& end, const cloud::Place& here);
   void Take(Pass& pass, outcome::Unassign& end, const cloud::Place& here);
   void Adopt(Pass& pass, const std::string& token, const cloud::Eni& eni);
+  void DropAttempts(Pass& pass);
+  static bool EndsFailure(const Memory& memory, const JobOutcome& outcome);
   void NoteError(Memory& memory, const Error* error);
   void NoteVSwitch(const cloud::VSwitch& vswitch);
+  // Forgets vSwitches that were read long ago: Nodes may not name them any more.
+  void ForgetVSwitches();
+  static void WantSync(Memory& memory);
   void SetNicCondition(Nic& nic, const std::string& type, const Error& error);
   void TakeTasks(Pass& pass);
   void NoteAttach(Memory& memory, const Task& task);
@@ -200,6 +220,8 @@ class NodeReconciler {
   JobOrder SyncOrder(const Pass& pass) const;
   JobOrder CreateOrder(const Pass& pass, const Attempt& attempt);
   bool IsSyncDue(const Pass& pass) const;
+  // Whether the account did not show the instance. EFLO does not tell.
+  bool IsInstanceLost(const Pass& pass) const;
   static bool IsTransitional(const NodeStatus& status);
   std::vector<std::string> StaleVSwitches(const Node& node) const;
   void CancelTasks(const Pass& pass);

@@ -83,7 +83,8 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
   }
   if (!memory.job && AccountsOf(pass->node) && parts_.executor.Now() >= memory.not_before) {
     pass->order = OrderForAttempt(*pass);
-    if (!pass->order && (!memory.own || memory.sync_wanted || !IsGoing(pass->to)))
+    const bool is_lost = pass->to.account.empty() || !memory.own;  // others may edit the status
+    if (!pass->order && (is_lost || memory.sync_wanted || !IsGoing(pass->to)))
       pass->order = SyncOrder(*pass);
   }
   CancelTasks(*pass);

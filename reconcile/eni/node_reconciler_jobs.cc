@@ -19,18 +19,27 @@ std::string NewToken(async::Executor& executor) {
 
 }  // namespace
 
+// Whether a job that succeeded shows that the failure of an earlier one is over. That a vSwitch can
+// be read says nothing about a create that is refused.
+bool NodeReconciler::EndsFailure(const Memory& memory, const JobOutcome& outcome) {
+  return memory.failed_job == std::variant_npos || memory.failed_job == outcome.result->index() ||
+         std::holds_alternative<outcome::Sync>(*outcome.result);
+}
+
 void NodeReconciler::TakeOutcome(Pass& pass) {
   Memory& memory = pass.memory;
   if (!memory.outcome) return;
   JobOutcome& outcome = *memory.outcome;
   const bool is_news = !std::exchange(outcome.taken, true);
+  pass.took = true;
   const Error* error = ErrorOf(outcome);
   if (is_news) {
     memory.elsewhere.reset();
     if (outcome.here && !outcome.result) memory.elsewhere = *outcome.here;
     if (error || memory.elsewhere) {
       NoteError(memory, error);
-    } else {
+      memory.failed_job = outcome.result ? outcome.result->index() : std::variant_npos;
+    } else if (EndsFailure(memory, outcome)) {
       memory.failures = 0;
       memory.failure.reset();
       memory.not_before = {};
@@ -38,16 +47,23 @@ void NodeReconciler::TakeOutcome(Pass& pass) {
   }
   if (outcome.here && pass.to.nics.empty() && pass.to.attempts.empty() && outcome.result)
     pass.to.account = outcome.here->account;  // where the first ENI will be
-  if (!outcome.result) {
-    // A create that was never carried out may be forgotten: the key may be of another account.
-    std::erase_if(pass.to.attempts, [&](const auto& entry) {
-      const auto sends = memory.sends.find(entry.first);
-      return sends != memory.sends.end() && sends->second.certain;
-    });
-    return;
-  }
+  if (!outcome.result) return DropAttempts(pass);
   pass.news = is_news;
   std::visit([&](auto& end) { Take(pass, end, *outcome.here); }, *outcome.result);
+}
+
+// Attempts that the present key cannot carry on. One that was never sent leaves nothing behind. One
+// that was may have made an ENI in the account of another key: that has the cluster's tag, and is
+// collected once Berth has the key again. A Node that has ENIs there waits for it.
+void NodeReconciler::DropAttempts(Pass& pass) {
+  Memory& memory = pass.memory;
+  const auto now = parts_.executor.Now();
+  const bool is_abandoned = memory.elsewhere && pass.to.nics.empty();
+  std::erase_if(pass.to.attempts, [&](const auto& entry) {
+    Sends& sends = memory.sends.try_emplace(entry.first, Sends{.last = now}).first->second;
+    if (!sends.barred) sends.barred = now;
+    return sends.certain || (is_abandoned && now - *sends.barred >= kMissingFor);
+  });
 }
 
 void NodeReconciler::NoteError(Memory& memory, const Error* error) {
@@ -86,13 +102,15 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
       missing[id] = since == memory.missing.end() ? parts_.executor.Now() : since->second;
     }
     memory.missing = std::move(missing);
-    memory.sync_wanted = false;
+    memory.sync_wanted = memory.sync_again;
   }
   std::erase_if(view.gone, [&](const std::string& id) {
     return parts_.executor.Now() - memory.missing[id] < kMissingFor;
   });
   std::set<std::string> busy;
   for (const Task* task : parts_.tasks.queue().OfNode(pass.key)) busy.insert(task->eni);
+  // The view may be older than the end of a task.
+  busy.insert(memory.settled.begin(), memory.settled.end());
   TakeView(pass.node, pass.to, view, busy, pass.pods, now);
   for (const std::string& id : view.gone) memory.missing.erase(id);
   memory.instance_seen =
@@ -103,7 +121,8 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
   });
   if (pass.node.id.deleting != 0) MarkOwn(pass, view);
   pass.to.last_sync = now;
-  pass.to.next_sync = now + kSyncEach;
+  // Somebody may have asked for another one since this one began.
+  if (pass.node.status.next_sync == end.due) pass.to.next_sync = now + kSyncEach;
 }
 
 void NodeReconciler::Adopt(Pass& pass, const std::string& token, const cloud::Eni& eni) {
@@ -135,6 +154,16 @@ void NodeReconciler::NoteVSwitch(const cloud::VSwitch& vswitch) {
   vswitches_read_[vswitch.id] = parts_.executor.Now();
 }
 
+void NodeReconciler::ForgetVSwitches() {
+  const auto now = parts_.executor.Now();
+  std::erase_if(vswitches_read_,
+                [&](const auto& entry) { return now - entry.second >= kVSwitchKnown; });
+  std::erase_if(vswitches_.known,
+                [&](const auto& entry) { return !vswitches_read_.contains(entry.first); });
+  std::erase_if(vswitches_.full_until,
+                [&](const auto& entry) { return entry.second <= parts_.executor.WallNow(); });
+}
+
 void NodeReconciler::Take(Pass& pass, outcome::Create& end, const cloud::Place&) {
   const auto attempt = pass.to.attempts.find(end.token);
   if (attempt == pass.to.attempts.end()) return;
@@ -144,6 +173,7 @@ void NodeReconciler::Take(Pass& pass, outcome::Create& end, const cloud::Place&)
   }
   const Error& error = end.answer.error();
   Sends& sends = pass.memory.sends[end.token];
+  sends.barred.reset();
   const std::string vswitch = attempt->second.request.vswitch_id;
   switch (error.error_class) {
     case ErrorClass::kRetry:
@@ -162,7 +192,7 @@ void NodeReconciler::Take(Pass& pass, outcome::Create& end, const cloud::Place&)
     vswitches_.full_until[vswitch] = parts_.executor.WallNow() + kVSwitchFull;
     pass.memory.not_before = {};  // another one may have addresses
   }
-  if (pass.news && cloud::IsCapacityExceeded(error)) pass.memory.sync_wanted = true;
+  if (pass.news && cloud::IsCapacityExceeded(error)) WantSync(pass.memory);
   if (error.reason != cloud::kNotSent) pass.notes.push_back({false, "CreateENI", error.message});
   // A request before may have been carried out: then the ENI is searched for first.
   if (sends.certain) {
@@ -190,7 +220,7 @@ void NodeReconciler::Take(Pass& pass, outcome::Assign& end, const cloud::Place&)
   }
   const bool passing =
       error.error_class == ErrorClass::kRetry || error.error_class == ErrorClass::kThrottled;
-  if (pass.news && !passing && !cloud::IsVSwitchFull(error)) pass.memory.sync_wanted = true;
+  if (pass.news && !passing && !cloud::IsVSwitchFull(error)) WantSync(pass.memory);
 }
 
 // The time of a condition is when it came to be so: the same message again is no news.
@@ -205,7 +235,7 @@ void NodeReconciler::Take(Pass& pass, outcome::Unassign& end, const cloud::Place
   if (end.answer) return TakeUnassigned(pass.to, end.job, parts_.executor.WallNow());
   const ErrorClass error = end.answer.error().error_class;
   if (pass.news && error != ErrorClass::kRetry && error != ErrorClass::kThrottled)
-    pass.memory.sync_wanted = true;
+    WantSync(pass.memory);
 }
 
 void NodeReconciler::ChooseJob(Pass& pass) {
@@ -233,7 +263,9 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
     if (auto stale = StaleVSwitches(pass.node); !stale.empty())
       return Order(pass, job::ReadVSwitches{std::move(stale)});
   }
-  if (!job) return std::nullopt;
+  // A failure is told until the cloud answers again, also when its job is not wanted any more.
+  const bool is_failing = pass.memory.failure || pass.memory.elsewhere;
+  if (!job) return is_failing ? std::optional(SyncOrder(pass)) : std::nullopt;
   if (auto* create = std::get_if<job::Create>(&*job)) {
     Attempt attempt{std::move(create->request), parts_.executor.WallNow()};
     attempt.request.client_token = NewToken(parts_.executor);
@@ -251,6 +283,7 @@ std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
 
 JobOrder NodeReconciler::SyncOrder(const Pass& pass) const {
   job::Sync sync;
+  sync.due = pass.to.next_sync;
   for (const auto& [id, nic] : pass.to.nics) sync.known.push_back(id);
   for (const auto& [id, vswitch] : vswitches_.known) sync.vswitches.insert(id);
   return Order(pass, std::move(sync));
@@ -312,6 +345,12 @@ std::vector<std::string> NodeReconciler::StaleVSwitches(const Node& node) const 
 
 void NodeReconciler::StartJob(Pass& pass) {
   if (!pass.order) return;
+  ForgetVSwitches();
+  if (std::holds_alternative<job::Sync>(pass.order->work)) {
+    pass.memory.syncing = true;
+    pass.memory.sync_again = false;
+    pass.memory.settled.clear();
+  }
   if (const auto* create = std::get_if<job::Create>(&pass.order->work)) {
     const std::string& token = create->request.client_token;
     const bool is_new = !pass.node.status.attempts.contains(token);

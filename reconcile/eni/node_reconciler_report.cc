@@ -63,7 +63,7 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
   } else if (memory.failure && (memory.failures >= kToldFailures ||
                                 memory.failure->error_class == ErrorClass::kTerminal)) {
     trouble = {"CloudRefused", memory.failure->message};
-  } else if (memory.instance_seen == false && node.backend == Backend::kEcs) {
+  } else if (IsInstanceLost(pass)) {
     trouble = {
         "InstanceNotFound",
         Format("the cloud has no ENI of instance {} in account {}, not even its primary one: "
@@ -82,6 +82,13 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
     return Trouble{"Deleting", std::move(message)};
   }
   if (trouble) return trouble;
+  for (const auto& [id, nic] : pass.to.nics) {
+    const auto error = nic.conditions.find("OperationErr");
+    if (nic.status != kAttaching || error == nic.conditions.end()) continue;
+    return Trouble{"AttachFailed",
+                   Format("{}, which pods have addresses of, cannot be attached: {}", id,
+                          error->second.message)};
+  }
   if (pass.to.account.empty()) return Trouble{"NotSynced", "the cloud has not been asked yet"};
   if (!pass.wanted.insufficient.empty()) return Trouble{"InsufficientIP", pass.wanted.insufficient};
   if (pass.waiting > 0) {
@@ -161,7 +168,10 @@ async::Task<kube::Result<void>> NodeReconciler::TellCoreNode(Pass* pass) {
   const auto written =
       co_await parts_.api.Patch(kCoreNodes, "", pass->node.id.name, kube::PatchType::kStrategic,
                                 patch.to_string(), {.subresource = "status", .call = {}});
-  if (!written && !runtime::IsGone(written.error())) co_return std::unexpected(written.error());
+  if (!written) {
+    told.reset();
+    if (!runtime::IsGone(written.error())) co_return std::unexpected(written.error());
+  }
   co_return kube::Result<void>();
 }
 

@@ -226,12 +226,10 @@ kube::Result<eni::Pod> Pod::From(kube::JsonView object) {
 }
 
 kube::Result<CoreNode> CoreNode::From(kube::JsonView object) {
-  const kube::JsonView conditions = object["status"]["conditions"];
   CoreNode node{.id = Identity::From(object, kFinalizer),
                 .sufficient = std::nullopt,
-                .sufficient_message = {},
-                .conditions = conditions.ToJson()};
-  conditions.ForEachItem([&](kube::JsonView condition) {
+                .sufficient_message = {}};
+  object["status"]["conditions"].ForEachItem([&](kube::JsonView condition) {
     if (condition["type"].StringOr("") != kSufficientIp) return;
     const std::string_view status = condition["status"].StringOr("");
     if (status == "True" || status == "False") node.sufficient = status == "True";

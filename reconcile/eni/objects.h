@@ -248,7 +248,6 @@ struct CoreNode {
   Identity id;
   std::optional<bool> sufficient;
   std::string sufficient_message;
-  std::string conditions;  // JSON array as it is, for a strategic or JSON patch; empty for none
 
   static kube::Result<CoreNode> From(kube::JsonView object);
 };

@@ -42,6 +42,14 @@ class Binder {
   Binder(const Node& node, NodeStatus& status, const PodsView& pods, async::WallTime now)
       : node_(node), status_(status), pods_(pods), now_(now), teardowns_(pods.runtime) {
     for (const PodView& pod : pods.pods) wanting_.emplace(pod.pod, Wanting{.pod = &pod});
+    for (const auto& [id, nic] : status.nics) {
+      for (const auto* addresses : {&nic.ipv4, &nic.ipv6}) {
+        for (const auto& [address, ip] : *addresses) {
+          if (!ip.pod_uid.empty() && wanting_.contains(ip.pod))
+            held_by_uid_[ip.pod_uid].push_back({&nic, &ip});
+        }
+      }
+    }
   }
 
   Bound Run() {
@@ -100,8 +108,25 @@ class Binder {
   }
 
   // Whether the pod takes over the addresses of one earlier pod of its name.
-  static bool Inherits(const Wanting& wanting, const std::string& uid) {
-    return wanting.pod->addresses.empty() && (!wanting.bound || wanting.heir_of == uid);
+  bool Inherits(const Wanting& wanting, const std::string& uid) const {
+    if (!wanting.pod->addresses.empty()) return false;
+    return wanting.heir_of == uid || (!wanting.bound && IsHeritage(*wanting.pod, uid));
+  }
+
+  // Whether the addresses of the earlier pod are such as the pod would get now: one of each family,
+  // Valid, on one ENI of the pool. An ENI that is being attached again is not.
+  bool IsHeritage(const PodView& pod, const std::string& uid) const {
+    const auto held = held_by_uid_.find(uid);
+    if (held == held_by_uid_.end() || InPrefixMode(node_)) return false;
+    int ipv4 = 0;
+    int ipv6 = 0;
+    for (const auto& [nic, ip] : held->second) {
+      if (nic != held->second.front().first || ip->status != kValid) return false;
+      ++(ip->address.contains(':') ? ipv6 : ipv4);
+    }
+    const Nic& nic = *held->second.front().first;
+    return IsInPool(nic) && IsErdma(nic) == (pod.erdma && node_.spec.erdma) &&
+           ipv4 == (node_.spec.ipv4 ? 1 : 0) && ipv6 == (node_.spec.ipv6 ? 1 : 0);
   }
 
   static bool Reports(const PodView& pod, const std::string& address) {
@@ -117,23 +142,24 @@ class Binder {
     bound_.freed = true;
   }
 
-  // Pods that have addresses of the node without a binding: those of an earlier owner of the pool.
+  // Pods that have addresses of the node without a binding: those of an earlier owner of the pool,
+  // and addresses that the cloud took from a pod's ENI and has given to another one since.
   void ClaimReported() {
-    std::unordered_map<std::string, std::pair<Nic*, Ip*>> known;
+    std::unordered_map<std::string, const PodView*> reported;
+    for (const PodView& pod : pods_.pods) {
+      for (const std::string& address : pod.addresses)
+        reported.emplace(CanonicalAddress(address), &pod);
+    }
+    if (reported.empty()) return;
     for (auto& [id, nic] : status_.nics) {
       for (auto* addresses : {&nic.ipv4, &nic.ipv6}) {
-        for (auto& [address, ip] : *addresses)
-          known.emplace(CanonicalAddress(address), std::pair(&nic, &ip));
-      }
-    }
-    for (const PodView& pod : pods_.pods) {
-      for (const std::string& address : pod.addresses) {
-        const auto found = known.find(CanonicalAddress(address));
-        if (found == known.end() || !found->second.second->pod.empty()) continue;
-        auto [nic, ip] = found->second;
-        Bind(*ip, pod);
-        if (ip->status == kDeleting) ip->status = kValid;
-        if (nic->status == kDeleting) nic->status = kInUse;
+        for (auto& [address, ip] : *addresses) {
+          const auto pod = reported.find(CanonicalAddress(address));
+          if (pod == reported.end() || !ip.pod.empty()) continue;
+          Bind(ip, *pod->second);
+          if (ip.status == kDeleting) ip.status = kValid;
+          if (nic.status == kDeleting) nic.status = kInUse;
+        }
       }
     }
   }
@@ -230,6 +256,8 @@ class Binder {
   const async::WallTime now_;
   const Teardowns teardowns_;
   std::unordered_map<std::string, Wanting> wanting_;  // by name
+  // Addresses under the names of these, by the uids of the pods that had them first.
+  std::unordered_map<std::string, std::vector<std::pair<const Nic*, const Ip*>>> held_by_uid_;
   Bound bound_;
 };
 

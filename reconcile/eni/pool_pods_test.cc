@@ -93,6 +93,52 @@ TEST(PoolPods, ABindingWithoutAUidIsThatOfTheLivePodOfItsName) {
   EXPECT_EQ(ip.pod_uid, "uid-1");
 }
 
+// The cloud gives an address that it took from one ENI to the next one that asks.
+TEST(PoolPods, AnAddressThatALivePodHasIsGivenToNoOtherPod) {
+  Node node = SampleNode();
+  PodsView pods = SamplePods(1);
+  pods.pods[0].addresses = {AddressOf(1, 1)};
+  Show(node, {SampleEni(1, 1)});
+  Bind(node, pods);
+  Show(node, {}, pods, {}, {"eni-1"});
+  ASSERT_EQ(node.status.nics.at("eni-1").status, kInvalid);
+  cloud::Eni next = SampleEni(2, 2);
+  next.primary_address = AddressOf(1, 1);
+  next.ipv4[0].address = AddressOf(1, 1);
+  Show(node, {next}, pods);
+  pods.pods.push_back(SamplePod(2));
+  EXPECT_EQ(Bind(node, pods).waiting, 0);
+  EXPECT_EQ(AddressesOfPod(node.status, "default/pod-2"), AddressOf(2, 2));
+  EXPECT_EQ(node.status.nics.at("eni-2").ipv4.at(AddressOf(1, 1)).pod, "default/pod-1");
+}
+
+TEST(PoolPods, APodInheritsNoAddressThatItWouldNotGetNow) {
+  Node node = SampleNode();
+  Show(node, {SampleEni(1, 2), SampleEni(2, 1)});
+  Bind(node, SamplePods(1));
+  ASSERT_EQ(AddressesOfPod(node.status, "default/pod-1"), AddressOf(1, 1));
+  PodsView next = SamplePods(1);
+  next.pods[0].uid = "uid-1b";
+  const auto heir_of = [&](auto change) {
+    Node copy = node;
+    change(copy);
+    Bind(copy, next);
+    return AddressesOfPod(copy.status, "default/pod-1");
+  };
+  EXPECT_EQ(heir_of([](Node&) {}), AddressOf(1, 1));
+  EXPECT_EQ(heir_of([](Node& n) { n.status.nics.at("eni-1").status = kAttaching; }),
+            AddressOf(2, 1))
+      << "the ENI is being attached again";
+  EXPECT_EQ(heir_of([](Node& n) { n.status.nics.at("eni-1").unschedulable = true; }),
+            AddressOf(2, 1));
+  EXPECT_EQ(heir_of([](Node& n) {
+              n.status.nics.at("eni-1").ipv4.at(AddressOf(1, 1)).status = kInvalid;
+            }),
+            AddressOf(1, 2))
+      << "others have taken the address away";
+  EXPECT_EQ(heir_of([](Node& n) { n.spec.ipv6 = true; }), "") << "it needs a pair now";
+}
+
 TEST(PoolPods, APodThatReplacesOneOfItsNameWaitsForTheTeardownOrTakesAnotherAddress) {
   Node node = SampleNode();
   Show(node, {SampleEni(1, 2)});

@@ -88,11 +88,10 @@ void TakeKnownEni(const Look& look, Nic& nic, const cloud::Eni& eni) {
   if (look.IsBusy(eni)) return;
   if (eni.status != kInUse) {
     const std::string status = StatusBesideUse(look, nic, eni);
-    if (status.empty()) {
-      LoseNic(look.status, eni.id, look.pods);
-    } else {
-      nic.status = status;
-    }
+    if (status.empty()) return LoseNic(look.status, eni.id, look.pods);
+    // Errors of a Nic that was in use say nothing about its attach.
+    if (status == kAttaching && nic.status != kAttaching) nic.conditions.clear();
+    nic.status = status;
     return;
   }
   if (nic.unschedulable) KeepAll(nic);

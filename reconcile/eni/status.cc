@@ -172,9 +172,10 @@ class Reader {
     SetKey(entry, key);
   }
   static void Read(kube::JsonView view, std::optional<PoolFigures>& figures) {
-    // A pool that lacks a count is written whole again.
+    // A pool that lacks a count, or has one that cannot be, is written whole again.
     for (const char* count : {"enis", "addresses", "idle", "attaching"}) {
-      if (!view[count].exists()) return;
+      const std::int64_t value = view[count].Int().value_or(-1);
+      if (value < 0 || value > NodeSpec::kMostCount) return;
     }
     Reader reader(view);
     VisitMembers(reader, figures.emplace());

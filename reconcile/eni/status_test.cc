@@ -282,6 +282,21 @@ void ExpectKept(const Value& before, const Value& after, const std::string& path
   }
 }
 
+// A user may write any number: it would stay if it were read as a count that it is not.
+TEST(Status, CountsThatCannotBeAreWrittenAgain) {
+  for (const char* idle : {"-1", "2000000000", "null"}) {
+    const auto node = kube::Decode<Node>(
+        Format(R"({{"metadata":{{"name":"n","resourceVersion":"7"}},"status":{{"pool":{{"enis":0,)"
+               R"("addresses":0,"idle":{},"attaching":0}}}}}})",
+               idle));
+    NodeStatus to = node->status;
+    to.figures = PoolFigures{};
+    const auto patch = StatusPatch(*node, to);
+    ASSERT_TRUE(patch) << idle;
+    EXPECT_EQ((*patch)["status"]["pool"]["idle"].as<int>(), 0) << idle;
+  }
+}
+
 TEST(Status, KeepsMembersThatBerthDoesNotKnow) {
   const auto read = [](const Value& status) {
     return kube::Decode<Node>(Format(R"({{"status":{}}})", status.to_string())).value();

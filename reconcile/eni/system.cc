@@ -63,8 +63,11 @@ struct System::Parts {
     kube::EventRecorder events;
     TaskRunner tasks;
     NodeReconciler reconciler;
-    Collector collector;
+    std::vector<std::unique_ptr<Collector>> collectors;  // one for each backend
     runtime::Controller controller;
+
+   private:
+    static std::vector<std::unique_ptr<Collector>> MakeCollectors(Parts& parts);
   };
 
   Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
@@ -135,21 +138,31 @@ System::Parts::Work::Work(Parts& parts)
                   .cluster = parts.cluster,
                   .tasks = tasks,
                   .again = [this](const std::string& key) { controller.Add(key); }}),
-      collector({.executor = parts.executor,
-                 .accounts = parts.backends.ecs,
-                 .cluster = parts.cluster,
-                 .is_named = [&parts](const cloud::Eni& eni) { return parts.IsNamed(eni); },
-                 .on_available = [&parts](const std::string& eni) { parts.LookAt(eni); },
-                 .on_deleted =
-                     [&parts] {
-                       if (parts.metrics) parts.metrics->Leaked(1);
-                     }}),
+      collectors(MakeCollectors(parts)),
       controller(parts.executor,
                  {.name = "ENINode",
                   .concurrency = kAtOnce,
                   .back_off = {.max = kLongestBackOff},
                   .registry = parts.options.registry},
                  [this](std::string key) { return reconciler.Reconcile(std::move(key)); }) {}
+
+std::vector<std::unique_ptr<Collector>> System::Parts::Work::MakeCollectors(Parts& parts) {
+  std::vector<std::unique_ptr<Collector>> collectors;
+  for (cloud::EniAccounts* accounts : {&parts.backends.ecs, parts.backends.eflo}) {
+    if (!accounts) continue;
+    collectors.push_back(std::make_unique<Collector>(
+        Collector::Parts{.executor = parts.executor,
+                         .accounts = *accounts,
+                         .cluster = parts.cluster,
+                         .is_named = [&parts](const cloud::Eni& eni) { return parts.IsNamed(eni); },
+                         .on_available = [&parts](const std::string& eni) { parts.LookAt(eni); },
+                         .on_deleted =
+                             [&parts] {
+                               if (parts.metrics) parts.metrics->Leaked(1);
+                             }}));
+  }
+  return collectors;
+}
 
 System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::Leadership& to_join,
                      Backends to_ask, Options given)
@@ -296,7 +309,9 @@ std::vector<const runtime::Controller*> System::controllers() const {
 std::size_t System::Remembered() const {
   const auto* work = parts_->work.get();
   if (!work) return 0;
-  return work->reconciler.Remembered() + work->tasks.queue().size() + work->collector.size() +
+  std::size_t orphans = 0;
+  for (const auto& collector : work->collectors) orphans += collector->size();
+  return work->reconciler.Remembered() + work->tasks.queue().size() + orphans +
          parts_->work.KnownKeys();
 }
 

@@ -42,7 +42,7 @@ class CloudScript : public cloud::simulator::Fates {
   cloud::simulator::Latency latency_;
 };
 
-// An API server that fails writes when it is told to.
+// An API server that fails or holds up writes when it is told to.
 class UnreliableApi : public kube::Transport {
  public:
   UnreliableApi(kube::Transport& inner, async::Executor& executor)
@@ -54,6 +54,12 @@ class UnreliableApi : public kube::Transport {
         done(std::unexpected(kube::Error{ErrorClass::kRetry, {}, "etcd is unwell", 500}));
       });
     }
+    if (request.method == kube::Method::kPatch && holds_up && holds_up(request) > 0s) {
+      const auto delay = holds_up(request);
+      return executor_.RunAfter(delay, [this, request = std::move(request), done] {
+        late_.push_back(inner_.Send(request, done));
+      });
+    }
     return inner_.Send(std::move(request), std::move(done));
   }
   async::Handle Watch(kube::Request request, Stream stream) override {
@@ -61,8 +67,10 @@ class UnreliableApi : public kube::Transport {
   }
 
   std::function<bool(const kube::Request&)> refuses;
+  std::function<async::Duration(const kube::Request&)> holds_up;
 
  private:
+  std::vector<async::Handle> late_;
   kube::Transport& inner_;
   async::Executor& executor_;
 };
@@ -87,8 +95,9 @@ class EniSystemTest : public testing::Test {
         executor_, transport_,
         kube::LeaderElector::Options{
             .ns = "default", .name = "berth", .identity = Format("berth-{}", ++boots_)});
-    system_ = std::make_unique<System>(executor_, transport_, *leadership_,
-                                       Backends{.ecs = account_.eni_accounts}, System::Options{});
+    system_ = std::make_unique<System>(
+        executor_, transport_, *leadership_,
+        Backends{.ecs = account_.eni_accounts, .eflo = &account_.leni_accounts}, System::Options{});
     leadership_->Start();
     for (int i = 0; i < 120 && !system_->leading(); ++i) executor_.Advance(1s);
     ASSERT_TRUE(system_->leading());
@@ -121,6 +130,12 @@ class EniSystemTest : public testing::Test {
                name, instance, pool));
     ASSERT_EQ(made.code, 201) << made.body;
     Send(kube::Method::kPost, "/api/v1/nodes", Format(R"({{"metadata":{{"name":"{}"}}}})", name));
+  }
+  // An operator wants the cloud to be looked at.
+  void ForceSync(const std::string& name) {
+    Send(kube::Method::kPatch, Path(name) + "/status",
+         R"({"status":{"nextSyncOpenAPITime":"2026-01-01T00:00:00Z"}})",
+         "application/merge-patch+json");
   }
   void CreatePod(const std::string& name, const std::string& node) {
     const auto made =

@@ -24,7 +24,7 @@ constexpr std::array<std::array<Row, kSights>, 3> kTable = {{
     {{Always(kComplete), Always(kFail), Row{kAsk, kAsk, kPoll, kAsk}, Always(kPoll), Always(kFail),
       Row{kPoll, kConfirm, kPoll, kConfirm}}},
     {{Row{kAsk, kAsk, kPoll, kAsk}, Always(kFail), Always(kComplete), Row{kPoll, kAsk, kPoll, kAsk},
-      Row{kAsk, kAsk, kPoll, kAsk}, Row{kPoll, kConfirm, kPoll, kConfirm}}},
+      Always(kComplete), Row{kPoll, kConfirm, kPoll, kConfirm}}},
     {{Always(kFail), Always(kFail), Row{kAsk, kAsk, kPoll, kAsk}, Always(kPoll),
       Row{kAsk, kAsk, kPoll, kAsk}, Row{kPoll, kConfirm, kPoll, kConfirm}}},
 }};

@@ -55,8 +55,8 @@ Withdrawal TaskQueue::MayWithdraw(const std::string& eni) const {
   const Entry& entry = found->second;
   if (entry.ended()) return Withdrawal::kUnrecorded;
   if (entry.operation != Operation::kAttach) return Withdrawal::kReleasing;
-  const bool asked = entry.sending || entry.state == State::kRunning;
-  return asked ? Withdrawal::kAccepted : Withdrawal::kWithdrawn;
+  if (entry.sending || entry.unsure || entry.state == State::kRunning) return Withdrawal::kAccepted;
+  return entry.has_pods ? Withdrawal::kNeeded : Withdrawal::kWithdrawn;
 }
 
 Withdrawal TaskQueue::Withdraw(const std::string& eni, async::TimePoint now) {

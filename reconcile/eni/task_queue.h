@@ -25,8 +25,9 @@ namespace berth::eni {
 enum class Withdrawal : std::uint8_t {
   kNoTask,
   kWithdrawn,   // an attach that was never sent is dropped, or a task that ended is no longer shown
-  kAccepted,    // the cloud has accepted the attach, or may just do so: it goes on
+  kAccepted,    // the cloud has accepted the attach, or may have: it goes on
   kReleasing,   // a Detach or Delete: its Node would submit it again
+  kNeeded,      // an attach of an ENI that pods have addresses of: its Node would, too
   kUnrecorded,  // it ended, which its Node does not say yet
 };
 
@@ -118,6 +119,7 @@ class TaskQueue {
     bool moved = false;    // the cloud was seen to be at it since
     bool alone = false;    // for the next look
     bool sending = false;  // its request is under way
+    bool unsure = false;   // a request had no answer, and may have been accepted
     int looks = 0;         // since the last request
   };
   struct ByEni {

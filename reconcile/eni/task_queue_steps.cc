@@ -138,6 +138,7 @@ void TaskQueue::Answered(const TaskId& id, const Result<void>& answer, async::Ti
 void TaskQueue::Accepted(Entry& entry, async::TimePoint at) {
   ++entry.attempt;
   entry.asked_at = at;
+  entry.unsure = false;
   entry.moved = false;
   entry.looks = 0;
   entry.reason.clear();
@@ -162,6 +163,8 @@ void TaskQueue::Refused(Entry& entry, const Error& error, async::TimePoint now) 
       if (!attaches) return Schedule(entry, now + kStuck);
       return End(entry, State::kFailed, entry.reason, error.message, now);
     case ErrorClass::kAmbiguous:
+      entry.unsure = true;
+      [[fallthrough]];
     case ErrorClass::kConflict:
       return Poll(entry, now, PaceOf(entry.eni, entry.backend).initial_delay);
     case ErrorClass::kThrottled:

@@ -463,6 +463,17 @@ TEST_F(TaskQueueTest, AUserIsToldWhatCannotBeWithdrawn) {
   EXPECT_EQ(queue_.Withdraw("eni-1", now_), Withdrawal::kReleasing);
 }
 
+TEST_F(TaskQueueTest, AnAttachThatHadNoAnswerOrThatPodsNeedIsNotWithdrawn) {
+  const TaskId unsure = Submit("eni-1");
+  EXPECT_TRUE(LookAt(unsure, "Available"));
+  queue_.Answered(unsure,
+                  std::unexpected(Error{.error_class = ErrorClass::kAmbiguous, .message = "lost"}),
+                  now_);
+  EXPECT_EQ(queue_.Withdraw("eni-1", now_), Withdrawal::kAccepted) << "it may have been sent";
+  queue_.Submit({.eni = "eni-2", .node = "n1", .instance = "i-n1", .has_pods = true}, now_);
+  EXPECT_EQ(queue_.Withdraw("eni-2", now_), Withdrawal::kNeeded);
+}
+
 TEST(EndedTasks, AreBoundedInNumber) {
   EndedTasks tasks(10min, 2);
   const async::TimePoint now{};

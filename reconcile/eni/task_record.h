@@ -25,6 +25,7 @@ struct TaskRequest {
   int ipv6_addresses = 0;
   int ipv4_prefixes = 0;
   int ipv6_prefixes = 0;
+  bool has_pods = false;  // pods have addresses of it: an attach is not to be withdrawn
 };
 
 // A task's name: a later task of the same ENI has another generation.

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "log/format.h"
+
 namespace berth::ipam {
 namespace {
 
@@ -63,7 +65,13 @@ std::string Cidr::ToString() const {
   }
   std::array<char, INET6_ADDRSTRLEN> buffer{};
   inet_ntop(v4 ? AF_INET : AF_INET6, bytes.data(), buffer.data(), buffer.size());
-  return std::string(buffer.data()) + "/" + std::to_string(prefix_);
+  std::string text = buffer.data();
+  if (const auto last = text.rfind(':'); !v4 && text.contains('.')) {
+    // inet_ntop writes the end of some IPv6 addresses as IPv4; other programs do not.
+    const auto low = static_cast<std::uint32_t>(address_);
+    text = Format("{}:{:x}:{:x}", text.substr(0, last), low >> 16, low & 0xffff);
+  }
+  return text + "/" + std::to_string(prefix_);
 }
 
 }  // namespace berth::ipam

@@ -56,5 +56,12 @@ TEST(Cidr, CanonicalFormIsAFixedPointThatHoldsTheAddress) {
   }));
 }
 
+TEST(CidrTest, Ipv6IsWrittenWithoutIpv4) {
+  EXPECT_EQ(Cidr::Parse("::10.0.0.0/104")->ToString(), "::a00:0/104");
+  EXPECT_EQ(Cidr::Parse("::a00:0/104")->ToString(), "::a00:0/104");
+  EXPECT_EQ(Cidr(Family::kIpv6, Address{0xffff} << 32, 96).ToString(), "::ffff:0:0/96");
+  EXPECT_EQ(Cidr::Parse("64:ff9b::a00:0/104")->ToString(), "64:ff9b::a00:0/104");
+}
+
 }  // namespace
 }  // namespace berth::ipam

@@ -86,16 +86,23 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::BlockOf(Claim
   const auto* binding =
       context_.space.BindingOf(claim.PoolKey(), claim.cluster, owner, ToldBlock(claim));
   if (binding && binding->claim == owner && binding->subnet != 0) {
-    const Subnet* subnet =
-        context_.caches.SubnetAt(claim.PoolKey(), binding->block, binding->subnet);
-    co_return Given{binding->block,
-                    subnet ? subnet->id.name : SubnetName(claim.pool, binding->block)};
+    co_return Given{binding->block, SubnetNameOf(claim, *binding)};
   }
   if (const auto* refusal = refusals_.Waiting(claim.id, context_.executor.Now())) {
     co_return std::unexpected(
         kube::Error{kube::ErrorClass::kTerminal, "SubnetRefused", refusal->message, 403, {}});
   }
   co_return co_await Allocate(std::move(claim), owner);
+}
+
+// The name of the Subnet that holds the claim's block.
+std::string ClaimReconciler::SubnetNameOf(const Claim& claim, const Space::Binding& held) const {
+  const Subnet* seen = context_.caches.SubnetAt(claim.PoolKey(), held.block, held.subnet);
+  if (seen) return seen->id.name;
+  std::string other = OtherSubnetName(claim.pool, held.block);
+  const Subnet* made = unseen_(KeyBeside(claim.id.Key(), other));
+  if (made && Fingerprint(made->id.uid) == held.subnet) return other;
+  return SubnetName(claim.pool, held.block);
 }
 
 bool ClaimReconciler::BacksOff(const Claim& claim) const {
@@ -202,14 +209,16 @@ void ClaimReconciler::TakeNow(const Claim& claim) {
 }
 
 bool ClaimReconciler::Serve(const Claim& claim) {
-  const bool told = claim.exhausted && claim.observed == claim.id.generation &&
+  const bool told = claim.phase == "Error" && claim.observed == claim.id.generation &&
                     claim.id.deleting == 0 &&
                     context_.caches.latest_claims.Get(claim.id.Key()) == &claim;
   const Owner owner = Fingerprint(claim.id.uid);
   // A claim that has a block already must not get a second one.
   if (!told || !context_.space.BindingsOfClaim(claim.PoolKey(), owner).empty()) return true;
   const auto given = Choose(claim, owner);
-  if (given || given.error().reason != kPoolExhausted) return true;
+  if (given || given.error().reason != claim.reason || given.error().message != claim.message) {
+    return true;
+  }
   const auto wish = WishOf(claim, owner);
   return wish && context_.space.RestingFor(claim.PoolKey(), *wish);  // see TakesBack
 }

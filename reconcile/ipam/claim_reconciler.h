@@ -15,10 +15,16 @@ namespace berth::ipam {
 class ClaimReconciler {
  public:
   // `on_made` is told of a Subnet that was made before the watch is. `end_rest` ends the grace
-  // period of a Subnet for a claim, both by key; false when that was asked before.
+  // period of a Subnet for a claim, both by key; false when that was asked before. `unseen` finds a
+  // Subnet that the watch has yet to bring.
   using EndRest = std::function<bool(const std::string& subnet, const std::string& claim)>;
-  ClaimReconciler(Context& context, std::function<void(const Subnet&)> on_made, EndRest end_rest)
-      : context_(context), on_made_(std::move(on_made)), end_rest_(std::move(end_rest)) {}
+  using Unseen = std::function<const Subnet*(const std::string& subnet)>;
+  ClaimReconciler(Context& context, std::function<void(const Subnet&)> on_made, EndRest end_rest,
+                  Unseen unseen)
+      : context_(context),
+        on_made_(std::move(on_made)),
+        end_rest_(std::move(end_rest)),
+        unseen_(std::move(unseen)) {}
 
   async::Task<Outcome> Reconcile(std::string key);
 
@@ -26,9 +32,9 @@ class ClaimReconciler {
   void Arrived(const Claim& claim);
   // The block that the claim had asked for back is free: nobody comes in between.
   void TakeNow(const Claim& claim);
-  // A block of its pool is free. A claim that was told that there is none takes it, if it can.
-  // False if there is still none for it; otherwise the claim is to be queued. O(log n), and what
-  // Space::RestingFor costs.
+  // A block or a clusterID of its pool is free. A claim that waits takes it, if it can. False if
+  // its status says already why it still waits; otherwise the claim is to be queued. O(log n), and
+  // what Space::RestingFor costs.
   bool Serve(const Claim& claim);
   // It is gone: what was held for it and never asked for is free.
   void Left(const Claim& claim);
@@ -71,6 +77,7 @@ class ClaimReconciler {
   async::Task<Outcome> Settle(std::string key, Owner except);
   async::Task<kube::Result<bool>> Exists(Claim claim);
   async::Task<kube::Result<Given>> BlockOf(Claim claim, Owner owner);
+  std::string SubnetNameOf(const Claim& claim, const Space::Binding& held) const;
   async::Task<kube::Result<Given>> Allocate(Claim claim, Owner owner);
   std::expected<Cidr, Denial> Choose(const Claim& claim, Owner owner);
   bool HasChanged(const Claim& claim, Owner owner);
@@ -95,6 +102,7 @@ class ClaimReconciler {
   Context& context_;
   const std::function<void(const Subnet&)> on_made_;
   const EndRest end_rest_;
+  const Unseen unseen_;
   std::map<std::string, std::map<Owner, Attempt>> attempts_;  // by the claim's key
   Refusals refusals_;
   std::map<std::string, Telling> telling_;  // by the claim's key

@@ -160,8 +160,7 @@ kube::Result<Claim> Claim::From(kube::JsonView object) {
                .observed = observed.Int().value_or(0),
                .conditions = conditions.ToJson(),
                .ready_changed = kube::ParseTimestamp(changed.StringOr("")).value_or(0),
-               .lost = reason.StringOr("") == "AllocationLost",
-               .exhausted = reason.StringOr("") == kPoolExhausted};
+               .reason = Text(reason)};
 }
 
 kube::Result<PoolClaim> PoolClaim::From(kube::JsonView object) {

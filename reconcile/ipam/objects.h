@@ -34,8 +34,9 @@ inline constexpr std::string_view kStampAnnotation = "ipam.plexaubnet.io/allocat
 // On a pool in use: its deletion is allowed, and takes its Subnets along.
 inline constexpr std::string_view kAllowDeleteAnnotation = "ipam.plexaubnet.io/allow-delete";
 
-// The reason of a claim's Ready condition.
+// Reasons of a claim's Ready condition.
 inline constexpr std::string_view kPoolExhausted = "PoolExhausted";
+inline constexpr std::string_view kAllocationLost = "AllocationLost";
 
 using runtime::Identity;
 using runtime::KeyBeside;
@@ -96,12 +97,14 @@ struct Claim {
   std::int64_t observed = 0;
   std::string conditions;          // JSON
   std::int64_t ready_changed = 0;  // when its Ready condition last turned, in Unix seconds
-  bool lost = false;               // its status says AllocationLost
-  bool exhausted = false;          // its status says PoolExhausted
+  std::string reason;              // of its Ready condition
 
   static kube::Result<Claim> From(kube::JsonView object);
   std::string PoolKey() const { return KeyBeside(id.ns + "/", pool); }
   bool Bound() const { return phase == "Bound"; }
+  // Its status says that it has lost its block, or that there is none.
+  bool Lost() const { return reason == kAllocationLost; }
+  bool Exhausted() const { return reason == kPoolExhausted; }
 };
 
 struct PoolClaim {

@@ -1,12 +1,26 @@
 // The end of a pool claim: its child pools go first, then its block, then the finalizer.
+#include <algorithm>
+
 #include "kube/object.h"
 #include "log/format.h"
 #include "reconcile/ipam/pool_claim_reconciler.h"
 
 namespace berth::ipam {
+namespace {
+
+constexpr std::string_view kOrphanFinalizer = "orphan";  // of Kubernetes
+
+}  // namespace
 
 async::Task<Outcome> PoolClaimReconciler::End(PoolClaim claim) {
   if (!claim.id.finalizer) co_return runtime::Requeue{};
+  // `kubectl delete --cascade=orphan`: the garbage collector takes the owner reference off the
+  // child pool, which stays.
+  if (std::ranges::contains(claim.id.other_finalizers, kOrphanFinalizer)) {
+    co_return co_await TellEnding(std::move(claim),
+                                  "waits until the garbage collector has released its SubnetPool",
+                                  kLookAgain);
+  }
   // A create without an answer must not be carried out after its object was looked for.
   if (const auto left = OpenFor(claim); left > left.zero()) co_return runtime::Requeue{left};
   if (const auto* refusal = refusals_.Waiting(claim.id, context_.executor.Now())) {
@@ -77,6 +91,7 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::BlocksGone(PoolClaim claim)
                                    [&](const std::string&, const Claim& block) {
                                      if (IsBlockClaim(block, claim)) names.insert(block.id.name);
                                    });
+  if (const Claim* stray = StrayBlockClaimOf(claim)) names.insert(stray->id.name);
   bool gone = true;
   for (const std::string& name : names) {
     const auto one = co_await Gone(&kClaims, claim, name);
@@ -100,7 +115,9 @@ async::Task<kube::Result<bool>> PoolClaimReconciler::Gone(const kube::Resource* 
   if (!object) co_return std::unexpected(object.error());
   const auto made_for = [&] {
     if (resource == &kPools) return IsOwned(Pool::From(*object).value_or(Pool()), claim);
-    return IsOwned(Claim::From(*object).value_or(Claim()), claim);
+    const Claim block = Claim::From(*object).value_or(Claim());
+    // Nobody else would give its block back. A child pool that was released stays without it.
+    return IsOwned(block, claim) || HasLostOwner(block, claim);
   };
   if (!made_for()) co_return true;
   const Identity id = Identity::From(*object, kFinalizer);

@@ -14,7 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kLongestLabel = 63;
-constexpr std::size_t kLongestClusterId = 63;
 constexpr std::size_t kMostOfValue = 64;  // in a message
 
 // The reason of the Ready condition; "" if there is none.
@@ -46,79 +45,6 @@ kube::Error ForeignObject(std::string_view kind, std::string_view name) {
 }
 
 }  // namespace
-
-// Whether a pool is the child without its owner reference: it has the child's own name, or its
-// range is the claim's block. That the status names it is not enough: users can write the status.
-bool PoolClaimReconciler::HasLostOwner(const Pool& pool, const PoolClaim& claim) const {
-  if (!pool.owner_uid.empty() || pool.parent != claim.parent) return false;
-  bool own = pool.id.name == ChildPoolName(claim.id);
-  context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
-                                   [&](const std::string&, const Claim& block) {
-                                     own |= IsFor(block, claim) && block.allocated == pool.cidr;
-                                   });
-  return own;
-}
-
-// The child pool. Another one would be made of another block, and leave the users of the first
-// behind: of several that the claim owns the one of its status counts.
-const Pool* PoolClaimReconciler::ChildOf(const PoolClaim& claim) const {
-  const auto& pools = context_.caches.pools;
-  const Pool* bound = pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
-  if (bound && IsOwned(*bound, claim)) return bound;  // wherever users have moved it
-  const Pool* child = nullptr;
-  pools.ForEachIn(context_.caches.pools_by_owner, claim.id.uid,
-                  [&](const std::string&, const Pool& pool) {
-                    if (!IsFor(pool, claim)) return;
-                    if (!child || (child->id.deleting != 0 && pool.id.deleting == 0)) child = &pool;
-                  });
-  if (child) return child;
-  if (bound && HasLostOwner(*bound, claim)) return bound;
-  const Pool* usual = pools.Get(KeyBeside(claim.id.ns + "/", ChildPoolName(claim.id)));
-  return usual && HasLostOwner(*usual, claim) ? usual : nullptr;
-}
-
-// The name of the child pool, or the one to make it under: what users were told, unless somebody
-// else's pool has that by now.
-std::string PoolClaimReconciler::ChildNameOf(const PoolClaim& claim) const {
-  if (const Pool* child = ChildOf(claim)) return child->id.name;
-  // Users can write the status, and anything into it.
-  const bool free = kube::SubdomainProblems(claim.bound_pool).empty() &&
-                    !context_.caches.pools.Get(KeyBeside(claim.id.ns + "/", claim.bound_pool));
-  return free ? claim.bound_pool : ChildPoolName(claim.id);
-}
-
-// The clusterID of the child's block: the child's name, or the claim's uid if the name is too long.
-std::string PoolClaimReconciler::ClusterOf(const PoolClaim& claim) const {
-  std::string name = ChildNameOf(claim);
-  return name.size() <= kLongestClusterId ? name : claim.id.uid;
-}
-
-// Whether a SubnetClaim was made for the claim. Users give owners to claims of their own, too: such
-// a claim is not deleted because it cannot become the child. plexaubnet's claims have other names.
-bool PoolClaimReconciler::IsBlockClaim(const Claim& block, const PoolClaim& claim) const {
-  if (!IsFor(block, claim)) return false;
-  if (block.id.name == ChildClaimName(claim.id) || Serves(block, claim)) return true;
-  const Pool* child = ChildOf(claim);
-  return child && block.allocated == child->cidr;
-}
-
-// The SubnetClaim of the child's block. plexaubnet may have made several; the one that the child
-// stands on counts.
-const Claim* PoolClaimReconciler::BlockClaimOf(const PoolClaim& claim) const {
-  const Pool* child = ChildOf(claim);
-  const auto rank = [&](const Claim& block) {
-    if (block.id.deleting != 0) return 0;
-    if (!block.Bound()) return 1;
-    return child && block.allocated != child->cidr ? 2 : 3;
-  };
-  const Claim* best = nullptr;
-  context_.caches.claims.ForEachIn(context_.caches.claims_by_owner, claim.id.uid,
-                                   [&](const std::string&, const Claim& block) {
-                                     if (!IsBlockClaim(block, claim)) return;
-                                     if (!best || rank(block) > rank(*best)) best = &block;
-                                   });
-  return best;
-}
 
 bool PoolClaimReconciler::BacksOff(const PoolClaim& claim) const {
   return claim.id.deleting == 0 && refusals_.Waiting(claim.id, context_.executor.Now());
@@ -237,14 +163,6 @@ async::Task<Outcome> PoolClaimReconciler::BindTo(PoolClaim claim, Claim block) {
       {.phase = "Bound", .reason = "Bound", .message = std::move(message), .ready = true});
 }
 
-// Whether the block that the SubnetClaim asks for can become the child. Users may have edited it.
-bool PoolClaimReconciler::Serves(const Claim& block, const PoolClaim& claim) const {
-  const auto requested = Cidr::Parse(block.requested);
-  const auto size = requested ? std::optional(requested->prefix()) : block.block_size;
-  return size == claim.block_size &&
-         (block.cluster == ClusterOf(claim) || block.cluster == claim.id.uid);
-}
-
 // Says why the SubnetClaim does not serve, and who may have changed it.
 std::string PoolClaimReconciler::Difference(const Claim& block, const PoolClaim& claim,
                                             bool on_create) const {
@@ -340,17 +258,26 @@ std::string PoolClaimReconciler::ClaimBody(const PoolClaim& claim) const {
   return body.to_string();
 }
 
+async::Task<kube::Result<std::string>> PoolClaimReconciler::StrayOrNew(PoolClaim claim) {
+  if (const Claim* stray = StrayBlockClaimOf(claim)) {
+    const Identity id = stray->id;
+    co_return co_await context_.api.Get(kClaims, id.ns, id.name);
+  }
+  std::string name = ChildClaimName(claim.id);
+  std::string body = ClaimBody(claim);
+  co_return co_await Create(&kClaims, std::move(claim), std::move(name), std::move(body));
+}
+
 // The SubnetClaim for the child's block, made when there is none.
 async::Task<kube::Result<Claim>> PoolClaimReconciler::BlockClaim(PoolClaim claim) {
   if (const Claim* known = BlockClaimOf(claim)) co_return *known;
-  const std::string name = ChildClaimName(claim.id);
-  const auto made = co_await Create(&kClaims, claim, name, ClaimBody(claim));
+  const auto made = co_await StrayOrNew(claim);
   if (!made) co_return std::unexpected(made.error());
   auto block = kube::Decode<Claim>(*made);
   if (!block || IsFor(*block, claim)) co_return block;
   // Its owner reference is lost, or it was made by hand, for the child in any case.
-  if (!block->owner_uid.empty() || block->pool != claim.parent || !Serves(*block, claim)) {
-    co_return std::unexpected(ForeignObject("SubnetClaim", name));
+  if (!HasLostOwner(*block, claim) || !Serves(*block, claim)) {
+    co_return std::unexpected(ForeignObject("SubnetClaim", block->id.name));
   }
   if (auto adopted = co_await Adopt(&kClaims, claim, block->id, *made); !adopted) {
     co_return std::unexpected(adopted.error());

@@ -54,6 +54,7 @@ class PoolClaimReconciler {
   async::Task<Outcome> BindTo(PoolClaim claim, Claim block);
   async::Task<Outcome> Refused(PoolClaim claim, kube::Error error);
   async::Task<kube::Result<Claim>> BlockClaim(PoolClaim claim);
+  async::Task<kube::Result<std::string>> StrayOrNew(PoolClaim claim);
   async::Task<Step> MakeChild(PoolClaim claim, Claim block);
   async::Task<Step> AdoptChild(PoolClaim claim);
   async::Task<kube::Result<Pool>> ReadChild(PoolClaim claim);
@@ -74,6 +75,8 @@ class PoolClaimReconciler {
   async::Duration OpenFor(const PoolClaim& claim) const;
   const Pool* ChildOf(const PoolClaim& claim) const;
   bool HasLostOwner(const Pool& pool, const PoolClaim& claim) const;
+  bool HasLostOwner(const Claim& block, const PoolClaim& claim) const;
+  const Claim* StrayBlockClaimOf(const PoolClaim& claim) const;
   std::string ChildNameOf(const PoolClaim& claim) const;
   std::string ClusterOf(const PoolClaim& claim) const;
   std::set<std::string> ChildNames(const PoolClaim& claim) const;

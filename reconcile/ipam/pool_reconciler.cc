@@ -40,11 +40,17 @@ std::optional<std::string> ClaimThatStays(const Context& context, const std::str
 
 std::string WhoUses(const Context& context, const Space::PoolState& state) {
   const std::size_t subnets = SubnetsIn(state) + state.unplaced.size();
-  if (subnets > 0) return Format("it waits for {} Subnets of the pool to go", subnets);
+  if (subnets > 0) {
+    return Format("it waits for {} Subnet{} of the pool to go", subnets, subnets == 1 ? "" : "s");
+  }
   if (const auto children = context.space.Dependants(state); !children.empty()) {
     return Format("it waits for child pool {} to go", SplitKey(children.front()).second);
   }
-  if (!context.space.InUse(state.key)) return "it waits for the finalizers of other controllers";
+  if (!context.space.InUse(state.key)) {
+    return state.pool.id.other_finalizers.empty()
+               ? "nothing uses it any more"
+               : "it waits for the finalizers of other controllers";
+  }
   return "it waits for " + ClaimThatStays(context, state.key).value_or("an allocation under way");
 }
 

@@ -7,6 +7,9 @@
 namespace berth::ipam {
 namespace {
 
+// IPv4 addresses in the form of IPv6: no object can name a block of them, see Cidr::Parse.
+const Cidr kMapped(Family::kIpv6, Address{0xffff} << 32, 96);
+
 // The largest aligned blocks that a range of addresses consists of.
 std::vector<Cidr> Cover(Family family, Address first, Address last) {
   std::vector<Cidr> blocks;
@@ -115,6 +118,7 @@ std::expected<PoolRules, std::string> RulesOf(const Pool& pool) {
   rules.default_block =
       std::clamp(pool.default_block.value_or(usual), rules.min_block, rules.max_block);
   if (auto added = AddExclusions(pool, rules); !added) return std::unexpected(added.error());
+  if (rules.range.Contains(kMapped)) rules.excluded.push_back(kMapped);
   return rules;
 }
 

@@ -332,10 +332,12 @@ void Space::RemovePool(const std::string& key, const std::vector<const Subnet*>&
   const auto range = state.indexed;
   if (range) Around(state).ranges.Erase(*range, key);
   state.indexed.reset();
-  // Held in other pools before anything becomes free there.
+  // Held in other pools before anything becomes free there. Reservations there may end by it.
+  std::vector<Cidr> under_way;
   for (const auto& [owner, pending] : pending_) {
-    if (pending.pool == key && !pending.reservation) HoldLost(key, pending.block);
+    if (pending.pool == key && !pending.reservation) under_way.push_back(pending.block);
   }
+  for (const Cidr& block : under_way) HoldLost(key, block);
   for (const Subnet* subnet : subnets) HoldHomeless(*subnet);
   if (state.kept) Forget(state, *state.kept);
   std::vector<Cidr> blocks;
@@ -388,7 +390,7 @@ void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) 
   PlaceWaiting(state, Waiting::kAll, block);
   CountBlocks(state);
   Changed(pool, state);
-  if (!quiet_) callbacks_.on_free(pool);
+  if (!quiet_) callbacks_.on_free(pool, block);
 }
 
 void Space::Changed(const std::string& pool, PoolState& state) {
@@ -553,13 +555,25 @@ Space::Placement Space::PlacementOf(const Subnet& subnet) const {
     return {kFailed,
             Format("{} is not inside SubnetPool {}, {}", block, subnet.pool, state->pool.cidr)};
   }
-  const auto other = state->space->Overlapping(*subnet.cidr);
-  if (!other && (!state->placed || state->pool.id.deleting != 0)) {
+  std::vector<std::string> others;
+  state->space->ForEachOverlapping(*subnet.cidr, [&](const Hold& hold) {
+    others.push_back(hold.block.ToString());
+    return others.size() < 3;
+  });
+  // More are not named: the message would change with each that goes.
+  if (others.size() > 2) return {kFailed, Format("{} overlaps blocks that are in use", block)};
+  if (others.size() == 2) {
+    return {kFailed, Format("{} overlaps {} and {}, which are in use", block, others.front(),
+                            others.back())};
+  }
+  if (!others.empty()) {
+    return {kFailed, Format("{} overlaps {}, which is in use", block, others.front())};
+  }
+  if (!state->placed || state->pool.id.deleting != 0) {
     return {kFailed, Format("SubnetPool {} is not ready: {}", subnet.pool,
                             state->problem ? state->problem->message : "")};
   }
-  return {kFailed, Format("{} overlaps {}, which is in use", block,
-                          other ? other->block.ToString() : "another block")};
+  return {kPending, Format("{} is about to be allocated", block)};
 }
 
 }  // namespace berth::ipam

@@ -95,8 +95,10 @@ class Space {
     std::function<void(const std::string& subnet)> on_placement;  // its phase may be another one
     // It gives blocks out again: those that claims were told of go to them before on_room.
     std::function<void(const std::string& pool)> on_ready = [](const std::string&) {};
-    // A block of it is free, or a clusterID: claims that wait for either may have it.
-    std::function<void(const std::string& pool)> on_free = [](const std::string&) {};
+    // A block of it is free; without a block, a clusterID, or a block that no claim was told of.
+    // Claims that wait may have it.
+    std::function<void(const std::string& pool, const std::optional<Cidr>& block)> on_free =
+        [](const std::string&, const std::optional<Cidr>&) {};
   };
 
   Space(async::Executor& executor, Callbacks callbacks);

@@ -24,6 +24,14 @@ std::optional<Denial> SizeDenial(const Space::PoolState& state, const Wish& wish
                        state.pool.id.name, kept->ToString(), *wish.size, kept->prefix())};
 }
 
+// Whether the pool keeps a part of the block for a claim.
+bool IsKept(const Pool& pool, const Cidr& block) {
+  return std::ranges::any_of(pool.pre_allocations, [&](const auto& entry) {
+    const auto kept = Cidr::Parse(entry.second);
+    return kept && kept->Canonical().Overlaps(block);
+  });
+}
+
 // A block other than those to avoid, unless nothing else is free.
 std::expected<Cidr, Refusal> AllocateBeside(Allocator& space, const std::vector<Cidr>& avoid,
                                             int size, Owner owner) {
@@ -53,10 +61,11 @@ std::expected<Space::PoolState*, Denial> Space::Giving(const std::string& pool) 
 std::optional<Denial> Space::ClusterDenial(const std::string& pool, const Wish& wish) const {
   const Binding* binding = BindingOf(pool, wish.cluster, wish.owner);
   if (!binding || binding->claim == wish.owner || binding->resting) return std::nullopt;
-  return Denial{"ClusterIDConflict",
-                Format("cluster {} holds {} in this pool already, {}", wish.cluster,
-                       binding->block.ToString(),
-                       binding->claim == 0 ? "by a Subnet without a claim" : "for another claim")};
+  return Denial{
+      "ClusterIDConflict",
+      Format("cluster {} holds {} in this pool already, {}", wish.cluster,
+             binding->block.ToString(),
+             binding->claim == 0 ? "by a Subnet that Berth did not create" : "for another claim")};
 }
 
 // The block that the wish can only be fulfilled with.
@@ -103,7 +112,11 @@ Denial Space::Explain(const PoolState& state, Refusal refusal, const Wish& wish)
       return {"InvalidRequest",
               Format("{} is not inside pool {}, {}", block, name, state.pool.cidr)};
     case Refusal::kExcluded:
-      return {"RequestedCIDRTaken", Format("{} is excluded in pool {}", block, name)};
+      return {"RequestedCIDRTaken",
+              Format("{} is {} in pool {}", block,
+                     exact && IsKept(state.pool, *exact) ? "pre-allocated to another claim"
+                                                         : "excluded",
+                     name)};
     default: {
       const auto other = exact ? state.space->Overlapping(*exact) : std::nullopt;
       const auto is = [&](const Cidr& held) {
@@ -161,7 +174,7 @@ std::optional<Cidr> Space::Yielding(const std::string& pool, const PoolState& st
 bool Space::MakeWay(const std::string& pool, PoolState& state, const Wish& wish) {
   const auto block = Yielding(pool, state, wish);
   if (!block || !Evict(state, *block)) return false;
-  callbacks_.on_room(pool);  // the reservations may have been larger than the block
+  callbacks_.on_free(pool, std::nullopt);  // the reservations may have been larger than the block
   return true;
 }
 
@@ -275,7 +288,7 @@ void Space::Rest(const Subnet& subnet) {
   const auto binding = bindings_.find({ClusterKey(pool, subnet.cluster), claim, owner});
   if (binding != bindings_.end()) binding->second.resting = true;
   Changed(pool, *state);
-  callbacks_.on_free(pool);  // somebody may have waited for the clusterID
+  callbacks_.on_free(pool, std::nullopt);  // somebody may have waited for the clusterID
 }
 
 std::optional<std::string> Space::RestingFor(const std::string& pool, const Wish& wish) {

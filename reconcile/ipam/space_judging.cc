@@ -34,6 +34,15 @@ const Space::PoolState* UnplacedAbove(const Space& space, const Space::PoolState
   return at;
 }
 
+// The pool, or one above it, that is above itself.
+const Space::PoolState* CircleAbove(const Space& space, const Space::PoolState& state) {
+  const Space::PoolState* at = &state;
+  for (int i = 0; at && i < Space::kMostGenerations && !space.IsAncestor(at->key, at->key); ++i) {
+    at = at->pool.parent.empty() ? nullptr : space.Find(KeyBeside(state.key, at->pool.parent));
+  }
+  return at && space.IsAncestor(at->key, at->key) ? at : nullptr;
+}
+
 }  // namespace
 
 bool Space::IsAncestor(const std::string& ancestor, const std::string& key) const {
@@ -74,9 +83,18 @@ std::optional<PoolProblem> Space::ParentProblem(const PoolState& state, const Ci
     return PoolProblem{"InvalidSpec", "the pool is its own ancestor"};
   }
   if (IsTooDeep(state)) {
-    return PoolProblem{"InvalidSpec", Format("more than {} pools are above it", kMostGenerations)};
+    // In a circle the walk never ends.
+    const PoolState* circle = CircleAbove(*this, *parent);
+    return PoolProblem{"InvalidSpec",
+                       circle ? Format("SubnetPool {}, which it is inside, is its own ancestor",
+                                       circle->pool.id.name)
+                              : Format("more than {} pools are above it", kMostGenerations)};
   }
-  if (!parent->rules || !parent->rules->range.Contains(range)) {
+  if (!parent->rules) {
+    return PoolProblem{"ParentNotReady",
+                       Format("its parent {} is not valid: see there", parent->pool.id.name)};
+  }
+  if (!parent->rules->range.Contains(range)) {
     return PoolProblem{"OutsideParent", Format("{} is not inside its parent {}, {}",
                                                state.pool.cidr, name, parent->pool.cidr)};
   }

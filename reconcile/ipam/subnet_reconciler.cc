@@ -42,6 +42,16 @@ bool IsReplaced(const Context& context, const Subnet& subnet, const Claim& claim
       });
 }
 
+// Whether a child pool that its SubnetPoolClaim left stands on the block of the Subnet.
+bool IsChildsRange(const Space& space, const Subnet& subnet) {
+  if (!subnet.cidr) return false;
+  return std::ranges::any_of(space.Overlapping(subnet.id.ns, *subnet.cidr), [&](const auto* pool) {
+    const Pool& child = pool->pool;
+    return child.parent == subnet.pool && child.owner_uid.empty() && child.id.deleting == 0 &&
+           pool->indexed == subnet.cidr;
+  });
+}
+
 }  // namespace
 
 async::Duration SubnetReconciler::Made(const Subnet& subnet) {
@@ -62,6 +72,11 @@ void SubnetReconciler::Seen(const Subnet& subnet) {
 std::optional<std::string> SubnetReconciler::TakeWanted(const std::string& key) {
   const auto found = wanted_.extract(key);
   return found ? std::optional(found.mapped()) : std::nullopt;
+}
+
+const Subnet* SubnetReconciler::UnseenAt(const std::string& key) const {
+  const auto found = unseen_.find(key);
+  return found == unseen_.end() ? nullptr : &found->second.subnet;
 }
 
 std::vector<const Subnet*> SubnetReconciler::UnseenOf(const std::string& pool) const {
@@ -166,11 +181,15 @@ bool SubnetReconciler::IsWanted(const std::string& subnet) {
 }
 
 // How long a Subnet that is being deleted rests yet. A pool that is being deleted, or is gone, has
-// no use for a block that nobody else gets; a Subnet without a block has none to keep.
+// no use for a block that nobody else gets, nor a child pool for its own range; a Subnet without a
+// block has none to keep.
 async::Duration SubnetReconciler::RestOf(const Subnet& subnet) {
   const Space::PoolState* pool = context_.space.Find(subnet.PoolKey());
   if (!pool || pool->pool.id.deleting != 0 || IsWanted(subnet.id.Key())) return {};
-  if (context_.space.PlacementOf(subnet).phase != SubnetPhase::kAllocated) return {};
+  if (context_.space.PlacementOf(subnet).phase != SubnetPhase::kAllocated ||
+      IsChildsRange(context_.space, subnet)) {
+    return {};
+  }
   const auto until =
       async::WallTime(std::chrono::seconds(subnet.id.deleting + pool->pool.grace_seconds));
   return std::chrono::duration_cast<async::Duration>(until - context_.executor.WallNow());

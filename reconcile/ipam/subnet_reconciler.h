@@ -34,6 +34,8 @@ class SubnetReconciler {
   std::optional<std::string> TakeWanted(const std::string& key);
   // The watch has told of this one.
   void Seen(const Subnet& subnet);
+  // A Subnet that the watch has yet to bring; none if it has, or there is none.
+  const Subnet* UnseenAt(const std::string& key) const;
   // The Subnets of a pool that the watch has yet to bring. O(all such Subnets).
   std::vector<const Subnet*> UnseenOf(const std::string& pool) const;
 

@@ -23,6 +23,13 @@ constexpr auto kStatusCheck = 10s;
 // Everything is looked at again now and then: against what nobody thought of.
 constexpr auto kResync = 10min;
 
+// The block that a claim was told it waits for; none if others would do.
+std::optional<Cidr> WaitsFor(const Claim& claim) {
+  if (claim.Lost()) return PromisedBlock(claim);
+  const auto requested = Cidr::Parse(claim.reason == "RequestedCIDRTaken" ? claim.requested : "");
+  return requested ? std::optional(*requested) : std::nullopt;
+}
+
 }  // namespace
 
 struct System::Parts {
@@ -38,15 +45,17 @@ struct System::Parts {
   void Deposed();
   void BeginWhenFresh();
   void Requeue(const std::string& pool, Metrics::Trigger trigger);
-  std::vector<const Claim*> ToldClaims(std::size_t index, const std::string& pool) const;
-  void Reclaim(std::size_t index, const std::string& pool);
+  std::vector<const Claim*> ToldClaims(std::size_t index, const std::string& pool,
+                                       const std::optional<Cidr>& within = std::nullopt) const;
+  void Reclaim(std::size_t index, const std::string& pool,
+               const std::optional<Cidr>& within = std::nullopt);
   void LookAtSubnetOf(const Claim& claim);
   void LookAtUnbound(const Claim& claim);
   void LookAtResting(const std::string& pool);
   void OnFigures(const std::string& pool);
   void OnRoom(const std::string& pool);
-  void OnFree(const std::string& pool);
-  void ServeWaiting(const std::string& pool);
+  void OnFree(const std::string& pool, const std::optional<Cidr>& block);
+  void ServeWaiting(const std::string& pool, const std::vector<Cidr>& blocks);
   void OnPlacement(const std::string& subnet);
   void ExpireReservations();
   void CountClaims();
@@ -63,7 +72,7 @@ struct System::Parts {
   std::map<std::string, std::size_t> phases;  // claims in each
   std::set<std::string> dirty;                // pools, for who shows them
   async::Handle expiry;
-  std::set<std::string> freed;  // pools of which blocks have become free in this turn
+  std::map<std::string, std::vector<Cidr>> freed;  // blocks that have become free in this turn
   async::Handle serving;
 };
 
@@ -82,7 +91,8 @@ System::Parts::Parts(async::Executor& to_run, kube::Transport& to_use, runtime::
                            // The status of some may not say yet that they have no Subnet.
                            Reclaim(caches.told_claims_by_pool, pool);
                          },
-                     .on_free = [this](const std::string& pool) { OnFree(pool); }}),
+                     .on_free = [this](const std::string& pool,
+                                       const std::optional<Cidr>& block) { OnFree(pool, block); }}),
       work(to_run, to_join,
            {.system = "ipam",
             .resync = kResync,
@@ -150,6 +160,7 @@ void System::Parts::ListenToPools() {
                work->pools.AddAfter(key, kStatusCheck);
              }
              tell_claim(key, now);
+             if (before.owner_uid != now.owner_uid) tell_claim(key, before);
            },
        .on_delete =
            [this, tell_claim](const std::string& key, const Pool& last) {
@@ -242,6 +253,7 @@ void System::Parts::ListenToClaims() {
              --phases[before.phase];
              ++phases[now.phase];
              queue(key, now);
+             if (before.owner_uid != now.owner_uid) queue(key, before);  // it may be lost
              if (work && before.id.uid != now.id.uid) work->claim.Left(before);
              if (before.id.uid != now.id.uid || now.id.deleting != 0) LookAtSubnetOf(before);
              if (before.allocated != now.allocated) LookAtUnbound(now);
@@ -257,13 +269,16 @@ void System::Parts::ListenToClaims() {
        .on_whole = [this] { BeginWhenFresh(); }});
 }
 
-// A leader's claims that were told of a block, by their right to it. O(n log n).
-std::vector<const Claim*> System::Parts::ToldClaims(std::size_t index,
-                                                    const std::string& pool) const {
+// A leader's claims that were told of a block, or of one that overlaps `within`, by their right to
+// it. O(n + found log found).
+std::vector<const Claim*> System::Parts::ToldClaims(std::size_t index, const std::string& pool,
+                                                    const std::optional<Cidr>& within) const {
   std::vector<const Claim*> claims;
   if (!work) return claims;
   caches.claims.ForEachIn(index, pool, [&](const std::string&, const Claim& claim) {
-    if (!claim.allocated.empty()) claims.push_back(&claim);
+    if (claim.allocated.empty()) return;
+    const auto block = within ? ToldBlock(claim) : std::nullopt;
+    if (!within || (block && block->Overlaps(*within))) claims.push_back(&claim);
   });
   SortByRight(claims);
   return claims;
@@ -271,8 +286,9 @@ std::vector<const Claim*> System::Parts::ToldClaims(std::size_t index,
 
 // Blocks that claims were told of go to them before anybody else's turn comes; last to those who
 // have lost theirs, because others may have been told of it since.
-void System::Parts::Reclaim(std::size_t index, const std::string& pool) {
-  for (const Claim* claim : ToldClaims(index, pool)) work->claim.Reclaim(*claim);
+void System::Parts::Reclaim(std::size_t index, const std::string& pool,
+                            const std::optional<Cidr>& within) {
+  for (const Claim* claim : ToldClaims(index, pool, within)) work->claim.Reclaim(*claim);
 }
 
 // The Subnets of a claim that is gone, or going.
@@ -379,22 +395,23 @@ void System::Parts::OnRoom(const std::string& pool) {
 }
 
 // In a turn of its own: the claim that a block was released for goes first.
-void System::Parts::OnFree(const std::string& pool) {
+void System::Parts::OnFree(const std::string& pool, const std::optional<Cidr>& block) {
   if (!work) return;
-  Reclaim(caches.unbound_claims_by_pool, pool);
-  freed.insert(pool);
+  if (block) Reclaim(caches.unbound_claims_by_pool, pool, block);
+  auto& blocks = freed[pool];
+  if (block) blocks.push_back(*block);
   if (serving) return;
   serving = executor.RunAfter({}, [this] {
     const auto pools = std::exchange(freed, {});
     serving = {};
-    for (const std::string& key : pools) ServeWaiting(key);
+    for (const auto& [key, given_back] : pools) ServeWaiting(key, given_back);
   });
 }
 
-// Claims that wait for room take what is free, and only those that got a block are queued: each
+// Claims that wait take what is free, and only those whose status is to be written are queued: each
 // block that becomes free would wake thousands for nothing. Pool claims follow their internal
-// claims. O(claims that wait).
-void System::Parts::ServeWaiting(const std::string& pool) {
+// claims. O(claims that wait), once for all blocks that become free in one turn.
+void System::Parts::ServeWaiting(const std::string& pool, const std::vector<Cidr>& blocks) {
   if (!work) return;
   std::vector<const Claim*> waiting;
   caches.claims.ForEachIn(
@@ -406,11 +423,17 @@ void System::Parts::ServeWaiting(const std::string& pool) {
   int none_free = -1;  // nor of any shorter prefix length
   for (const Claim* claim : waiting) {
     const int size = claim->block_size.value_or(Width(Family::kIpv6));
-    if (claim->exhausted && size <= none_free && claim->observed == claim->id.generation) continue;
+    const bool told = claim->observed == claim->id.generation && !rests;
+    if (told && claim->Exhausted() && size <= none_free) continue;
+    const auto wanted = told ? WaitsFor(*claim) : std::nullopt;
+    if (wanted &&
+        std::ranges::none_of(blocks, [&](const Cidr& block) { return block.Overlaps(*wanted); })) {
+      continue;
+    }
     if (work->claim.BacksOff(*claim)) continue;
     if (work->claim.Serve(*claim)) {
       work->claims.Add(claim->id.Key());
-    } else if (claim->block_size && !rests) {
+    } else if (told && claim->Exhausted() && claim->block_size) {
       none_free = std::max(none_free, size);
     }
   }
@@ -418,8 +441,14 @@ void System::Parts::ServeWaiting(const std::string& pool) {
 
 void System::Parts::OnPlacement(const std::string& subnet) {
   if (!work) return;
+  const Subnet* cached = caches.latest_subnets.Get(subnet);
+  // Thousands may overlap a block that becomes free, and still wait for others.
+  if (cached && cached->phase == SubnetPhase::kFailed && !cached->has_allocated_at) {
+    const auto placement = space.PlacementOf(*cached);
+    if (placement.phase == cached->phase && placement.message == cached->message) return;
+  }
   work->subnets.Add(subnet);
-  if (const Subnet* cached = caches.subnets.Get(subnet); cached && !cached->claim_name.empty()) {
+  if (cached && !cached->claim_name.empty()) {
     work->claims.Add(KeyBeside(subnet, cached->claim_name));
   }
 }

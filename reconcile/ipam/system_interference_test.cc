@@ -220,7 +220,7 @@ TEST_F(InterferenceTest, ADeletedPoolTriesAllItsSubnetsAndTellsOfTheRefusal) {
   EXPECT_LE(InAMinute(), 3);
   EXPECT_EQ(Reason("subnetpools", "p"), "Deleting");
   EXPECT_THAT(ReadyMessage("subnetpools", "p"),
-              AllOf(HasSubstr("it waits for 1 Subnets"),
+              AllOf(HasSubstr("it waits for 1 Subnet of the pool"),
                     HasSubstr("Subnet p-10-0-0-0-24 cannot be deleted: admission webhook \"w\"")));
   interceptor_.on_request = nullptr;
   executor_.Advance(1min);

@@ -142,9 +142,11 @@ TEST_F(ReservationTest, AClaimOfAnotherSizeThanWhatIsKeptForItIsToldSoAtOnce) {
 // Otherwise the claim is tried again and again for as long as anything is reserved.
 TEST_F(ReservationTest, AClaimThatCannotBeServedDoesNotAnnounceRoom) {
   int announced = 0;
-  Space space(executor_, {.on_figures = [](const std::string&) {},
-                          .on_room = [&](const std::string&) { ++announced; },
-                          .on_placement = [](const std::string&) {}});
+  Space space(executor_,
+              {.on_figures = [](const std::string&) {},
+               .on_room = [&](const std::string&) { ++announced; },
+               .on_placement = [](const std::string&) {},
+               .on_free = [&](const std::string&, const std::optional<Cidr>&) { ++announced; }});
   ipam::Pool pool;
   pool.id.ns = "default";
   pool.id.name = "p";

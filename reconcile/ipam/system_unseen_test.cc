@@ -52,6 +52,17 @@ TEST_F(UnseenSubnetTest, ItsBlockIsNotGivenToOthersWhenItsPoolIsMadeAnew) {
   EXPECT_EQ(Allocated("other"), "10.0.0.8/30");
 }
 
+TEST_F(UnseenSubnetTest, ItsClaimNamesItWhateverItsNameIs) {
+  Create("Subnet", "p-10-0-0-8-29",
+         R"("poolRef":"elsewhere","cidr":"10.9.0.0/29","clusterID":"hand")");
+  Claim("b", "p", 29);
+  const std::string message = Format("10.0.0.8/29 is allocated, as Subnet {}",
+                                     OtherSubnetName("p", *Cidr::Parse("10.0.0.8/29")));
+  ASSERT_EQ(Status("subnetclaims", "b")["conditions"][0]["message"], message);
+  Merge("subnetclaims", "b", R"({"metadata":{"labels":{"touched":"true"}}})");
+  EXPECT_EQ(Status("subnetclaims", "b")["conditions"][0]["message"], message);
+}
+
 TEST_F(UnseenSubnetTest, ItIsMadeAgainWhenItWentBeforeTheWatchHadBroughtIt) {
   Delete("subnets", "p-10-0-0-0-29");
   executor_.Advance(40s);

@@ -82,5 +82,121 @@ TEST_F(WakeupTest, TheEndOfAClaimWakesTheNextOfItsCluster) {
   EXPECT_EQ(Phase("second"), "Bound");
 }
 
+// Deletes the claims c0, c1, … one after the other, and counts the reconciles.
+class ManyDeletionsTest : public WakeupTest {
+ protected:
+  static constexpr int kEach = 64;
+  void Fill() {
+    Pool("p", "10.0.0.0/23");
+    for (int i = 0; i < kEach; ++i) Claim(Format("c{}", i), "p", 29);
+  }
+  static std::string Block(int i) { return Format("10.0.{}.{}/29", i / 32, i % 32 * 8); }
+  std::uint64_t DeleteAll(const std::string& plural, const std::function<std::string(int)>& name) {
+    executor_.Advance(1min);
+    const auto before = Reconciles();
+    for (int i = 0; i < kEach; ++i) Delete(plural, name(i));
+    executor_.Advance(1s);
+    return Reconciles() - before;
+  }
+  std::uint64_t DeleteClaims() {
+    return DeleteAll("subnetclaims", [](int i) { return Format("c{}", i); });
+  }
+};
+
+TEST_F(ManyDeletionsTest, WakeOnlyTheClaimThatAskedForTheBlock) {
+  Fill();
+  for (int i = 0; i < kEach; ++i) {
+    Create("SubnetClaim", Format("w{}", i),
+           Format(R"("poolRef":"p","clusterID":"w{}","requestedCIDR":"{}")", i, Block(i)));
+  }
+  EXPECT_LT(DeleteClaims(), 16 * kEach);
+  for (int i = 0; i < kEach; ++i) EXPECT_EQ(Allocated(Format("w{}", i)), Block(i));
+}
+
+TEST_F(ManyDeletionsTest, WakeNoClaimThatAsksForMore) {
+  Fill();
+  for (int i = 0; i < kEach; ++i) {
+    Create("SubnetClaim", Format("w{}", i),
+           Format(R"("poolRef":"p","clusterID":"w{}","requestedCIDR":"10.0.0.0/23")", i));
+  }
+  EXPECT_LT(DeleteClaims(), 16 * kEach);
+  EXPECT_EQ(
+      std::ranges::count_if(List("subnetclaims"),
+                            [](const Json& claim) { return claim["status"]["phase"] == "Bound"; }),
+      1);
+}
+
+TEST_F(ManyDeletionsTest, WakeOnlyTheClaimOfTheSameCluster) {
+  Fill();
+  for (int i = 0; i < kEach; ++i) Claim(Format("w{}", i), "p", 29, Format("c{}", i));
+  executor_.Advance(5s);
+  ASSERT_EQ(Reason("subnetclaims", "w7"), "ClusterIDConflict");
+  EXPECT_LT(DeleteClaims(), 16 * kEach);
+  for (int i = 0; i < kEach; ++i) EXPECT_EQ(Phase(Format("w{}", i)), "Bound");
+}
+
+TEST_F(ManyDeletionsTest, WakeNoSubnetThatOverlapsOtherBlocksToo) {
+  Fill();
+  for (int i = 0; i < kEach; ++i) {
+    Create("Subnet", Format("w{}", i),
+           Format(R"("poolRef":"p","clusterID":"w{}","cidr":"10.0.0.0/23")", i));
+  }
+  EXPECT_LT(DeleteClaims(), 16 * kEach);
+  EXPECT_EQ(std::ranges::count_if(
+                List("subnets"),
+                [](const Json& subnet) { return subnet["status"]["phase"] == "Allocated"; }),
+            1);
+}
+
+TEST_F(ManyDeletionsTest, OfSubnetsWakeOnlyTheirOwnClaims) {
+  Fill();
+  for (int i = 0; i < kEach; ++i) Claim(Format("w{}", i), "p", 29);
+  const auto name = [](int i) { return SubnetName("p", *Cidr::Parse(Block(i))); };
+  EXPECT_LT(DeleteAll("subnets", name), 16 * kEach);
+  for (int i = 0; i < kEach; ++i) EXPECT_EQ(Allocated(Format("c{}", i)), Block(i));
+}
+
+TEST_F(ManyDeletionsTest, WakeNoClaimThatHasLostAnotherBlock) {
+  Fill();
+  Merge("subnetpools", "p",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})");
+  Delete("subnetpools", "p");
+  executor_.Advance(1min);
+  Pool("p", "10.0.0.0/23", R"(,"excludedRanges":["10.0.1.0/24"])");
+  executor_.Advance(5s);
+  ASSERT_EQ(Reason("subnetclaims", "c63"), "AllocationLost");
+  EXPECT_LT(DeleteClaims(), 16 * kEach);
+}
+
+TEST_F(ManyDeletionsTest, WithTheirPoolWakeEachClaimAFewTimes) {
+  Fill();
+  executor_.Advance(1min);
+  Merge("subnetpools", "p",
+        R"({"metadata":{"annotations":{"ipam.plexaubnet.io/allow-delete":"true"}}})");
+  const auto before = Reconciles();
+  Delete("subnetpools", "p");
+  executor_.Advance(1min);
+  EXPECT_LT(Reconciles() - before, 16 * kEach);
+  EXPECT_EQ(Reason("subnetclaims", "c7"), "PoolNotFound");
+}
+
+TEST_F(ManyDeletionsTest, OfReservationsWakeOnlyThoseWhoGetTheBlock) {
+  Pool("p", "10.0.0.0/23");
+  for (int i = 0; i < kEach; ++i) {
+    class Claim unborn;
+    unborn.id.ns = "default";
+    unborn.id.name = Format("never{}", i);
+    unborn.pool = "p";
+    unborn.cluster = unborn.id.name;
+    unborn.block_size = 29;
+    ASSERT_TRUE(system_->Stamp(unborn));
+  }
+  const auto before = Reconciles();
+  for (int i = 0; i < 2 * kEach; ++i) Claim(Format("w{}", i), "p", 29);
+  EXPECT_LT(Reconciles() - before, 16 * 2 * kEach);
+  EXPECT_EQ(Phase("w63"), "Bound");
+  EXPECT_EQ(Reason("subnetclaims", "w127"), "PoolExhausted");
+}
+
 }  // namespace
 }  // namespace berth::ipam

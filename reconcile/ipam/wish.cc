@@ -52,7 +52,7 @@ std::expected<Wish, Denial> WishOf(const Claim& claim, Owner owner) {
 
 void SortByRight(std::vector<const Claim*>& claims) {
   std::ranges::sort(claims, {}, [](const Claim* claim) {
-    return std::tuple(claim->lost, -claim->ready_changed, claim->id.created,
+    return std::tuple(claim->Lost(), -claim->ready_changed, claim->id.created,
                       std::string_view(claim->id.ns), std::string_view(claim->id.name));
   });
 }
@@ -60,7 +60,7 @@ void SortByRight(std::vector<const Claim*>& claims) {
 std::vector<Space::Promise> PromisesOf(const std::vector<const Claim*>& claims) {
   std::vector<Space::Promise> promises;
   for (const Claim* claim : claims) {
-    const auto block = claim->lost ? std::nullopt : PromisedBlock(*claim);
+    const auto block = claim->Lost() ? std::nullopt : PromisedBlock(*claim);
     const auto wish = WishOf(*claim, Fingerprint(claim->id.uid));
     if (block && wish) promises.push_back({claim->PoolKey(), *wish, *block});
   }
@@ -71,11 +71,11 @@ std::expected<Cidr, Denial> AssignTo(Space& space, const Claim& claim, const Wis
   auto given = space.Assign(claim.PoolKey(), wish);
   if (!given && wish.promised &&
       (given.error().reason == "RequestedCIDRTaken" || given.error().reason == "InvalidRequest")) {
-    given.error() = {"AllocationLost",
+    given.error() = {std::string(kAllocationLost),
                      Format("its Subnet is gone or Failed, and {}", given.error().message)};
-  } else if (!given && wish.promised && claim.lost) {
+  } else if (!given && wish.promised && claim.Lost()) {
     // Still told as lost: whoever has the block goes first when the pool is back.
-    given.error() = {"AllocationLost",
+    given.error() = {std::string(kAllocationLost),
                      Format("it has lost {}, and {}", claim.allocated, given.error().message)};
   }
   return given;

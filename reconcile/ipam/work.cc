@@ -32,7 +32,8 @@ Work::Work(async::Executor& executor, runtime::Leadership& leadership, kube::Tra
             const bool news = subnet.EndRest(resting, for_claim);
             if (news) subnets.Add(resting);
             return news;
-          }),
+          },
+          [this](const std::string& key) { return subnet.UnseenAt(key); }),
       pool(context),
       pool_claim(context, claim),
       subnets(executor, Named("Subnet"),
