@@ -40,7 +40,7 @@ YAML::Node Load(std::string_view text) {
 // The members of a cloud config as text.
 class Members {
  public:
-  explicit Members(YAML::Node node) : node_(std::move(node)) {}
+  explicit Members(const YAML::Node& node) : node_(node) {}
 
   std::string operator[](const char* name) const {
     const YAML::Node value = node_[name];
