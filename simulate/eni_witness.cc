@@ -105,7 +105,9 @@ void EniWitness::AttachAnswered(const Received& call, const http::Response* answ
   Attaches& attaches = attaches_[EniOf(call)];
   const bool throttled = answer && answer->code != 200 && answer->body.contains("Throttling");
   (throttled ? attaches.throttled : attaches.answered) = true;
-  if (answer && answer->code == 200) attaches.accepted = world_.scheduler().Now();
+  // Its time begins with the first attach that the cloud accepts.
+  if (answer && answer->code == 200 && !attaches.accepted)
+    attaches.accepted = world_.scheduler().Now();
 }
 
 // An ENI that is given up while it could still be attached.

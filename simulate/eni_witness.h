@@ -105,8 +105,8 @@ class EniWitness {
   // The answers to the attaches of an ENI.
   struct Attaches {
     bool throttled = false;
-    bool answered = false;  // otherwise, or not at all
-    std::optional<async::TimePoint> accepted;
+    bool answered = false;                     // otherwise, or not at all
+    std::optional<async::TimePoint> accepted;  // the first of them
   };
   std::map<std::string, Attaches> attaches_;  // by ENI
   std::set<std::string> others_;
