@@ -136,8 +136,10 @@ class Eni::Wire : public http::Transport {
     const simulator::Received call(request);
     if (world_.tracing()) world_.Trace("{} calls {} {}", replica_, call.action, request.url);
     if (auto wrong = owner_.witness_->Sent(replica_, call)) world_.Violate(std::move(*wrong));
-    return to_cloud_.Send(std::move(request), [this, action = call.action, done = std::move(done)](
-                                                  Result<http::Response> answer) {
+    return to_cloud_.Send(std::move(request), [this, call, action = call.action,
+                                               done =
+                                                   std::move(done)](Result<http::Response> answer) {
+      owner_.witness_->AttachAnswered(call, answer ? &*answer : nullptr);
       if (world_.tracing()) {
         world_.Trace("{} {}: {}", replica_, action, answer ? answer->body : answer.error().message);
       }

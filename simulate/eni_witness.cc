@@ -17,6 +17,8 @@ using cloud::simulator::Received;
 // From a look at an ENI to the request that follows: the call may wait for its
 // turn.
 constexpr auto kLookLasts = 150s;
+// An attach that the cloud has accepted has a little more than this.
+constexpr auto kAttachTime = 115s;
 // A replica that renews its lease within this time has led all the time.
 constexpr auto kLeads = 8s;
 
@@ -96,6 +98,39 @@ void EniWitness::Answered(const std::string& replica, const std::string& action,
     if (Text(eni, "Status") != "Available") continue;
     available_[{replica, Text(eni, "NetworkInterfaceId")}] = world_.scheduler().Now();
   }
+}
+
+void EniWitness::AttachAnswered(const Received& call, const http::Response* answer) {
+  if (!ActionOf(call).starts_with("AttachNetwork")) return;
+  Attaches& attaches = attaches_[EniOf(call)];
+  const bool throttled = answer && answer->code != 200 && answer->body.contains("Throttling");
+  (throttled ? attaches.throttled : attaches.answered) = true;
+  // Its time begins with the first attach that the cloud accepts.
+  if (answer && answer->code == 200 && !attaches.accepted)
+    attaches.accepted = world_.scheduler().Now();
+}
+
+// An ENI that is given up while it could still be attached.
+std::optional<std::string> EniWitness::CheckGivenUp(const NodeView& before,
+                                                    const NodeView& after) const {
+  for (const auto& [id, nic] : before.nics) {
+    const auto later = after.nics.find(id);
+    const auto attaches = attaches_.find(id);
+    const cloud::Eni* eni = products_.Find(id);
+    const bool is_cancelled =
+        std::ranges::any_of(cancelled_, [&](const auto& entry) { return entry.second == id; });
+    if (nic.status != "Attaching" || later == after.nics.end() ||
+        later->second.status != "Deleting" || attaches == attaches_.end() || !eni || is_cancelled ||
+        meddled_.contains(id) || WasTampered(after.name) || EniProducts::IsEflo(id))
+      continue;
+    const auto& [throttled, answered, accepted] = attaches->second;
+    if (throttled && !answered && eni->status == "Available")
+      return Format("{} is given up, and its attach was only throttled", id);
+    if (accepted && eni->status == "Attaching" &&
+        world_.scheduler().Now() - *accepted < kAttachTime)
+      return Format("{} is given up, and the cloud is still at it", id);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> EniWitness::CheckCreate(const Received& call) const {
@@ -180,6 +215,7 @@ std::optional<std::string> EniWitness::CheckUnassigned(const std::string& eni,
 std::optional<std::string> EniWitness::Wrote(const NodeView& before, const NodeView& after) const {
   if (after.deleting) return std::nullopt;
   if (auto wrong = CheckKept(before, after)) return wrong;
+  if (auto wrong = CheckGivenUp(before, after)) return wrong;
   for (const auto& [id, nic] : after.nics) {
     for (const auto* family : {&nic.ipv4, &nic.ipv6}) {
       for (const auto& [ip, address] : *family) {

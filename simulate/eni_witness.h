@@ -8,6 +8,7 @@
 
 #include "async/executor.h"
 #include "cloud/simulator/aliyun/wire.h"
+#include "http/transport.h"
 #include "simulate/eni_nodes.h"
 #include "simulate/eni_pods.h"
 #include "simulate/eni_products.h"
@@ -29,7 +30,8 @@ namespace berth::simulate {
 // - an address bound to two live pods, two addresses of one family to one pod,
 // a binding of a live
 //   pod that changes, a new one on an ENI or address that is not for pods;
-// - a Nic that becomes Deleting with a live pod's address;
+// - a Nic that becomes Deleting with a live pod's address, or because its attach was throttled, or
+//   while the cloud is at it and its time is not over;
 // - an address that is free while its pod is still set up.
 class EniWitness {
  public:
@@ -40,6 +42,8 @@ class EniWitness {
   std::optional<std::string> Sent(const std::string& replica,
                                   const cloud::simulator::Received& call);
   void Answered(const std::string& replica, const std::string& action, const std::string& body);
+  // The answer to a call, null for none.
+  void AttachAnswered(const cloud::simulator::Received& call, const http::Response* answer);
   // A replica has written a Node.
   std::optional<std::string> Wrote(const NodeView& before, const NodeView& after) const;
 
@@ -84,6 +88,7 @@ class EniWitness {
   std::optional<std::string> CheckCreate(const cloud::simulator::Received& call) const;
   std::optional<std::string> CheckOthers(const std::string& action, const std::string& eni) const;
   std::optional<std::string> CheckKept(const NodeView& before, const NodeView& after) const;
+  std::optional<std::string> CheckGivenUp(const NodeView& before, const NodeView& after) const;
   std::optional<std::string> CheckBinding(const NodeView& before, const NodeView& after,
                                           const std::string& eni, const std::string& ip) const;
   std::optional<std::string> CheckSingle(const NodeView& after) const;
@@ -97,6 +102,13 @@ class EniWitness {
   // When a replica last saw an ENI to be Available.
   std::map<std::pair<std::string, std::string>, async::TimePoint> available_;
   std::map<std::string, std::set<std::string>> attached_to_;  // instances, by ENI
+  // The answers to the attaches of an ENI.
+  struct Attaches {
+    bool throttled = false;
+    bool answered = false;                     // otherwise, or not at all
+    std::optional<async::TimePoint> accepted;  // the first of them
+  };
+  std::map<std::string, Attaches> attaches_;  // by ENI
   std::set<std::string> others_;
   std::set<std::string> inherited_;
   std::set<std::string> meddled_;

@@ -192,7 +192,7 @@ class NodeReconciler {
   void Take(Pass& pass, outcome::Unassign& end, const cloud::Place& here);
   void Adopt(Pass& pass, const std::string& token, const cloud::Eni& eni);
   void DropAttempts(Pass& pass);
-  static bool EndsFailure(const Memory& memory, const JobOutcome& outcome);
+  static bool EndsFailure(const Memory& memory, const JobResult& result);
   void NoteError(Memory& memory, const Error* error);
   void NoteVSwitch(const cloud::VSwitch& vswitch);
   // Forgets vSwitches that were read long ago: Nodes may not name them any more.

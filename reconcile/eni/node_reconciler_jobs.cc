@@ -21,9 +21,9 @@ std::string NewToken(async::Executor& executor) {
 
 // Whether a job that succeeded shows that the failure of an earlier one is over. That a vSwitch can
 // be read says nothing about a create that is refused.
-bool NodeReconciler::EndsFailure(const Memory& memory, const JobOutcome& outcome) {
-  return memory.failed_job == std::variant_npos || memory.failed_job == outcome.result->index() ||
-         std::holds_alternative<outcome::Sync>(*outcome.result);
+bool NodeReconciler::EndsFailure(const Memory& memory, const JobResult& result) {
+  return memory.failed_job == std::variant_npos || memory.failed_job == result.index() ||
+         std::holds_alternative<outcome::Sync>(result);
 }
 
 void NodeReconciler::TakeOutcome(Pass& pass) {
@@ -39,7 +39,7 @@ void NodeReconciler::TakeOutcome(Pass& pass) {
     if (error || memory.elsewhere) {
       NoteError(memory, error);
       memory.failed_job = outcome.result ? outcome.result->index() : std::variant_npos;
-    } else if (EndsFailure(memory, outcome)) {
+    } else if (outcome.result && EndsFailure(memory, *outcome.result)) {
       memory.failures = 0;
       memory.failure.reset();
       memory.not_before = {};
