@@ -40,9 +40,14 @@ TEST_F(PreflightTest, TellsWhatItCannotRead) {
     async::Executor& executor_;
   };
   Refusing refusing(executor_);
+  Json values = Json::Object();
+  for (const auto& system : systems_) {
+    values[system->name()] = Json::Object();
+    values[system->name()]["enabled"] = true;
+  }
   PreflightReport report;
   const auto look = [&]() -> async::Task<void> {
-    report = co_await Preflight(&systems_, &executor_, &refusing, {}, "berth-system");
+    report = co_await Preflight(&systems_, &executor_, &refusing, values, "berth-system");
   };
   const auto running = async::Start(look());
   executor_.RunUntilIdle();
