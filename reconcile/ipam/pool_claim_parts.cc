@@ -34,12 +34,19 @@ bool PoolClaimReconciler::HasLostOwner(const Pool& pool, const PoolClaim& claim)
 // of the pool claim as its clusterID.
 bool PoolClaimReconciler::HasLostOwner(const Claim& block, const PoolClaim& claim) const {
   if (!block.owner_uid.empty() || block.pool != claim.parent || block.id.ns != claim.id.ns ||
-      SizeOf(block) != claim.block_size) {
+      !Fits(block, claim)) {
     return false;
   }
   if (block.cluster == claim.id.uid) return true;
   return block.id.name == ChildClaimName(claim.id) &&
          (block.cluster == ChildPoolName(claim.id) || block.cluster == ClusterOf(claim));
+}
+
+// Whether a SubnetClaim asks for the size of the pool claim, or for the range of the child.
+bool PoolClaimReconciler::Fits(const Claim& block, const PoolClaim& claim) const {
+  if (SizeOf(block) == claim.block_size) return true;
+  const Pool* child = ChildOf(claim);
+  return child && block.requested == child->cidr;
 }
 
 // An internal claim of plexaubnet's that has lost its owner reference: it has another name than
@@ -117,8 +124,7 @@ const Claim* PoolClaimReconciler::BlockClaimOf(const PoolClaim& claim) const {
 
 // Whether the block that the SubnetClaim asks for can become the child. Users may have edited it.
 bool PoolClaimReconciler::Serves(const Claim& block, const PoolClaim& claim) const {
-  return SizeOf(block) == claim.block_size &&
-         (block.cluster == ClusterOf(claim) || block.cluster == claim.id.uid);
+  return Fits(block, claim) && (block.cluster == ClusterOf(claim) || block.cluster == claim.id.uid);
 }
 
 }  // namespace berth::ipam

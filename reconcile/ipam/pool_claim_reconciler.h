@@ -83,6 +83,7 @@ class PoolClaimReconciler {
   bool IsBlockClaim(const Claim& block, const PoolClaim& claim) const;
   const Claim* BlockClaimOf(const PoolClaim& claim) const;
   bool Serves(const Claim& block, const PoolClaim& claim) const;
+  bool Fits(const Claim& block, const PoolClaim& claim) const;
   std::string Difference(const Claim& block, const PoolClaim& claim, bool on_create) const;
   std::string ClaimBody(const PoolClaim& claim) const;
   std::string PoolBody(const PoolClaim& claim, const std::string& cidr) const;

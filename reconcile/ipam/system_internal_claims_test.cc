@@ -74,6 +74,23 @@ TEST_F(InternalClaimTest, GoesWithItsPoolClaimBeforeThereIsAPool) {
   EXPECT_THAT(List("subnetclaims"), IsEmpty());
 }
 
+TEST_F(InternalClaimTest, ForTheRangeOfAChildOfAnotherSizeGetsItsOwnerBack) {
+  replica_.reset();
+  Pool("p", "10.0.0.0/16");
+  Create("SubnetPoolClaim", "pc", R"("parentPoolRef":"p","desiredBlockSize":20)");
+  Create("SubnetPool", "child", R"("cidr":"10.0.16.0/21","parentRef":"p")",
+         OwnedBy("SubnetPoolClaim", "subnetpoolclaims", "pc"));
+  Boot();
+  executor_.Advance(5s);
+  ASSERT_THAT(List("subnetclaims"), SizeIs(1));
+  const Json claim = List("subnetclaims")[0];
+  ASSERT_EQ(claim["spec"]["requestedCIDR"], "10.0.16.0/21");
+  const std::string name = claim["metadata"]["name"].as<std::string>();
+  Merge("subnetclaims", name, kNoOwner);
+  executor_.Advance(1s);
+  EXPECT_EQ(Get("subnetclaims", name)["metadata"]["ownerReferences"][0]["name"], "pc");
+}
+
 TEST_F(InternalClaimTest, OfPlexaubnetGoesWithItsPoolClaimAfterItsOwnerReferenceIsLost) {
   replica_.reset();
   Pool("p", "10.0.0.0/16");
