@@ -258,12 +258,12 @@ std::optional<std::string> Eni::CheckPool(const NodeView& node) const {
     const bool kept = witness_->IsOthers(id) || witness_->IsMeddled(id) || nic.type == "Trunk";
     fixed += kept ? IdleOf(nic) : 1;
   }
-  const int least = Number(pool, "minPoolSize");
-  const int most = std::max(least, Number(pool, "maxPoolSize"));
+  const int least = CountIn(pool, "minPoolSize");
+  const int most = std::max(least, CountIn(pool, "maxPoolSize"));
   if (idle < least && !MayLackCapacity(node, false)) {
     return Format("{} has {} idle addresses of {}", node.name, idle, least);
   }
-  const int warm = Number(pool, "warmUpSize");
+  const int warm = CountIn(pool, "warmUpSize");
   if (idle > std::max(most, warm) + fixed) {
     return Format("{} has {} idle addresses, {} at most", node.name, idle, most);
   }

@@ -38,8 +38,8 @@ std::optional<std::string> Eni::CheckFigures(const NodeView& node) const {
                                     {"addresses", addresses},
                                     {"idle", idle},
                                     {"attaching", attaching}}) {
-    if (Number(figures, name) == count) continue;
-    return Format("{} says {} {}, and has {}", node.name, name, Number(figures, name), count);
+    if (CountIn(figures, name) == count) continue;
+    return Format("{} says {} {}, and has {}", node.name, name, CountIn(figures, name), count);
   }
   return std::nullopt;
 }

@@ -12,7 +12,7 @@
 // Counts of a Node's spec and status, for the checks of the ENI scenario.
 namespace berth::simulate {
 
-inline int Number(const Json& object, std::string_view member) {
+inline int CountIn(const Json& object, std::string_view member) {
   return object.get_value_or<int>(member, 0);
 }
 
@@ -24,7 +24,7 @@ inline bool HasFlag(const Json& object, std::string_view member) {
 inline int MostEnis(const Json& spec) {
   int all = 0;
   const Json flavors = spec.get_value_or<Json>("flavor", Json::Array());
-  for (const Json& flavor : flavors.array_range()) all += Number(flavor, "count");
+  for (const Json& flavor : flavors.array_range()) all += CountIn(flavor, "count");
   return all;
 }
 
@@ -34,7 +34,7 @@ inline int MostEnis(const Json& spec, bool erdma) {
   const Json flavors = spec.get_value_or<Json>("flavor", Json::Array());
   for (const Json& flavor : flavors.array_range()) {
     const bool is = Text(flavor, "networkInterfaceTrafficMode") == "HighPerformance";
-    if (is == erdma) all += Number(flavor, "count");
+    if (is == erdma) all += CountIn(flavor, "count");
   }
   return all;
 }

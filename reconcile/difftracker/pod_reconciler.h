@@ -28,7 +28,7 @@ class PodReconciler {
     Metrics* metrics = nullptr;
   };
 
-  explicit PodReconciler(Parts parts) : parts_(std::move(parts)) {}
+  explicit PodReconciler(Parts parts) : parts_(parts) {}
 
   async::Task<kube::Result<runtime::Requeue>> Reconcile(std::string key);
 
