@@ -64,9 +64,9 @@ int NumberIn(const Json& object, std::string_view member) {
              : 0;
 }
 
-Json Reference(std::string id) {
+Json Reference(const std::string& id) {
   Json reference;
-  reference["id"] = std::move(id);
+  reference["id"] = id;
   return reference;
 }
 
