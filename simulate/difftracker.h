@@ -46,7 +46,7 @@ class DiffTracker : public SystemScenario {
   class Trouble;
   struct Subscription;
   using Locations = std::map<std::string, std::map<std::string, std::set<std::string>>>;
-  // What the objects ask for.
+  // The wishes of the objects.
   struct Wanted {
     Locations locations;
     std::set<std::string> services;   // in the gateway

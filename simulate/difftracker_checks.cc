@@ -7,7 +7,7 @@
 #include "simulate/objects.h"
 #include "simulate/world.h"
 
-// What must hold at all times, and what must be so in the end.
+// Invariants that hold at all times, and the state that must be reached in the end.
 namespace berth::simulate {
 namespace {
 

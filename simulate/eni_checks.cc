@@ -168,7 +168,7 @@ std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string
   const bool blocked = witness_->IsOthers(id) && nic.unschedulable;
   const auto& states = products_.Of(id).enis().at(id).address_status;
   for (const auto& ip : eni->ipv4) {
-    // One that EFLO could not give, or is at, is not shown.
+    // An address that EFLO could not give, or is at, is not shown.
     const auto state = states.find(ip.name);
     if (state != states.end() && state->second != "Available") continue;
     const NicAddress* address = nic.Find(ip.address);

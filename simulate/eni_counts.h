@@ -28,7 +28,7 @@ inline int MostEnis(const Json& spec) {
   return all;
 }
 
-// Those of HighPerformance, or of Standard.
+// The ENIs of HighPerformance, or of Standard.
 inline int MostEnis(const Json& spec, bool erdma) {
   int all = 0;
   const Json flavors = spec.get_value_or<Json>("flavor", Json::Array());

@@ -65,7 +65,7 @@ class Cluster {
 
   int addresses() const { return services_ * kEndpoints + egresses_ * kPods; }
 
-  // What the cluster has, as informers list it.
+  // The objects of the cluster, as informers list them.
   void Fill(Engine& engine) const {
     for (int service = 0; service < services_; ++service) {
       engine.SetService(Uid(service), Format("default/service-{}", service), 1, now_);
@@ -75,7 +75,7 @@ class Cluster {
       for (int pod = 0; pod < kPods; ++pod) SetPod(engine, egress, pod);
     }
   }
-  // What the cloud has when all is in sync.
+  // The state of the cloud when all is in sync.
   std::vector<CloudService> Services() const {
     std::vector<CloudService> list;
     for (int service = 0; service < services_; ++service) {

@@ -7,7 +7,7 @@
 #include "http/transport.h"
 #include "json/json.h"
 
-// What the operator of a simulated cloud asks of it, in JSON: the part that all clouds share.
+// The console of a simulated cloud, in JSON: the part that all clouds share.
 namespace berth::cloud::simulator {
 
 inline http::Response ConsoleAnswer(int code, const Json& body) {

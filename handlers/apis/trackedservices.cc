@@ -100,7 +100,7 @@ std::string ServiceOf(std::string_view name) {
   return "";
 }
 
-// What a forced deletion would come to.
+// The outcome that a forced deletion would have.
 Forced Foresee(const Tracker& tracker, const std::string& service) {
   const auto view = tracker.engine().Find(service);
   if (!view) return Forced::kNoService;

@@ -39,7 +39,7 @@ class AddressTable {
  public:
   static constexpr AddressIndex kNone = ~AddressIndex{0};
 
-  // What the table has of one service. All O(1).
+  // The counts of one service. All O(1).
   struct Counts {
     std::size_t desired = 0;
     std::size_t mirrored = 0;

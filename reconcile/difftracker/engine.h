@@ -149,7 +149,7 @@ class Engine {
 
   // --- The cloud's state.
 
-  // What a list of services (all pages) and of leftovers, and a read of locations say, made after
+  // Results of a list of services (all pages), one of leftovers and a read of locations, made after
   // the last process ended. Desired objects are set before. Nothing is taken before this. O(n + s).
   void Start(const std::vector<CloudService>& services,
              const std::vector<cloud::Location>& locations, async::TimePoint now);

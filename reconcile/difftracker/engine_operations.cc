@@ -5,7 +5,7 @@
 #include "reconcile/difftracker/names.h"
 #include "reconcile/difftracker/pause.h"
 
-// What the cloud has, and the work that removes the difference.
+// The state of the cloud, and the work that removes the difference.
 namespace berth::difftracker {
 namespace {
 

@@ -74,7 +74,7 @@ constexpr bool AsksForSlot(const Machine& machine) {
 
 inline constexpr int kFastRetries = 3;
 
-// What the owner of the machine has to do after a step. Slots, endpoints and the operation follow
+// The duties of the owner of the machine after a step. Slots, endpoints and the operation follow
 // from the machine itself: AsksForSlot, IsServing, running.
 struct Effects {
   bool back_off = false;           // kDue after the pause of `failures`

@@ -28,7 +28,7 @@ class Operations {
     End end;
   };
 
-  // Those of a later Begin with the same end come after. Without an end it never ends.
+  // Operations of a later Begin with the same end come after. Without an end it never ends.
   std::string Begin(std::optional<async::WallTime> ends, std::optional<Refusal> failure, End end);
   // Ends at once, as canceled: another write has taken its place.
   void Supersede(const std::string& id);

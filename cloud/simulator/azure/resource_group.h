@@ -68,7 +68,7 @@ class ResourceGroup {
   std::string IdOf(std::string_view type, std::string_view name) const;
   const Resource* Find(const std::string& key) const;
   const std::map<std::string, Resource>& all() const { return resources_; }
-  // What a service refers to; none without any.
+  // The resource that a service refers to, or none.
   void SetReferences(const std::string& referrer, std::set<std::string> targets);
   const std::set<std::string>& ReferrersOf(const std::string& key) const;
 
