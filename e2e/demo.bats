@@ -33,7 +33,7 @@ type_all() {
   source_systems
   expect "${printed_shows[@]}" '/apis/live.berth.dev/v1alpha1/workqueues'
   delete_all
-  kubectl delete pods --all --grace-period=0 --timeout=60s
+  kubectl delete services,pods --all --grace-period=0 --timeout=60s
 }
 
 @test "every command that it prints can be typed" { type_all; }

@@ -102,12 +102,13 @@ await() {
   fi
 }
 
-# type_command COMMAND: runs what a user types, in a shell of its own but for `export`. A command that has not ended after typing_deadline seconds is ended
+# type_command COMMAND: runs what a user types, in a shell of its own but for `export` and assignments, which later commands see. A command that has not ended after typing_deadline seconds is ended
 # and named, with status 124. It runs beside this shell, so that Ctrl-C ends the script at once, and reads nothing.
 typing_deadline=180
 type_command() {
   local status=0
   if [[ $1 == 'export '* ]]; then eval "$1"; return; fi
+  if [[ $1 =~ ^[a-z_]+= ]]; then eval "$1" && export "${1%%=*}"; return; fi
   timeout -k 5 "$typing_deadline" bash -c "$1" </dev/null &
   wait $! || status=$?
   if ((status != 124 && status != 137)); then return "$status"; fi

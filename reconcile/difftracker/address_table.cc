@@ -378,6 +378,7 @@ void AddressTable::ForEachLocation(const std::function<void(const LocationView&)
 std::vector<std::pair<std::string, std::optional<LocationView>>>
 AddressTable::TakeLocationChanges() {
   std::vector<std::pair<std::string, std::optional<LocationView>>> changes;
+  changes.reserve(gone_locations_.size() + touched_locations_.size());
   for (std::string& gone : gone_locations_) changes.emplace_back(std::move(gone), std::nullopt);
   gone_locations_.clear();
   for (const LocationIndex index : touched_locations_) {

@@ -71,8 +71,9 @@ ServiceView Engine::ViewOf(ServiceIndex index) const {
 }
 
 std::optional<ServiceView> Engine::Find(std::string_view service) const {
-  if (!Tracks(service)) return std::nullopt;
-  return ViewOf(*table_.FindService(service));
+  const auto index = table_.FindService(service);
+  if (!index || !Tracks(service)) return std::nullopt;
+  return ViewOf(*index);
 }
 
 std::optional<LocationView> Engine::FindLocation(std::string_view node_ip) const {
