@@ -168,7 +168,8 @@ void DiffTracker::WantService(World& /*world*/, const Json& service,
       if (node == nodes.end()) continue;
       for (const Json& address : endpoint["addresses"].array_range()) {
         const auto ip = difftracker::CanonicalIp(address.as_string());
-        const std::string node_ip = ip ? OfFamily(node->second, *ip) : "";
+        if (!ip) continue;
+        const std::string node_ip = OfFamily(node->second, *ip);
         if (!node_ip.empty()) wanted.locations[node_ip][*ip].insert(uid);
       }
     }
