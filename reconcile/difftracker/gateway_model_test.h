@@ -101,6 +101,7 @@ struct GatewayModel {
 
   std::vector<CloudService> List() const {
     std::vector<CloudService> list;
+    list.reserve(resources.size());
     for (const std::string& name : resources) {
       list.push_back({.name = name,
                       .type = name.starts_with("egress") ? cloud::ServiceType::kOutbound

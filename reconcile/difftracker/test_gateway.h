@@ -41,6 +41,7 @@ class TestGateway : public cloud::ServiceGateway {
     auto called = co_await Call("Services", "");
     if (called.error) co_return std::unexpected(*called.error);
     std::vector<cloud::GatewayService> list;
+    list.reserve(services.size());
     for (const auto& [name, service] : services) list.push_back(service);
     co_return list;
   }
