@@ -51,7 +51,7 @@ std::optional<Form::Kind> NegotiateForm(std::string_view accept) {
   std::optional<Form::Kind> kind;
   VisitAccept(accept, [&](std::string_view media_type, std::string_view parameters) {
     if (!IsJsonRange(media_type)) return false;
-    if (parameters.find("as=") == std::string_view::npos) {
+    if (!parameters.contains("as=")) {
       kind = Form::Kind::kObject;
       return true;
     }
@@ -71,7 +71,7 @@ bool WantsAggregatedDiscovery(std::string_view accept) {
   bool wanted = false;
   VisitAccept(accept, [&](std::string_view media_type, std::string_view parameters) {
     if (!IsJsonRange(media_type)) return false;
-    if (parameters.find("as=") == std::string_view::npos) return true;
+    if (!parameters.contains("as=")) return true;
     wanted = HasParameter(parameters, "as", "APIGroupDiscoveryList") &&
              HasParameter(parameters, "v", "v2") &&
              HasParameter(parameters, "g", "apidiscovery.k8s.io");

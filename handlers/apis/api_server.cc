@@ -219,8 +219,7 @@ void ApiServer::ServeDocument(const Exchange& exchange) {
   const bool aggregated =
       path == "/apis" && kube::WantsAggregatedDiscovery(exchange.request->getHeader("accept"));
   const Document& document = aggregated ? aggregated_ : found->second;
-  const bool fresh =
-      exchange.request->getHeader("if-none-match").find(document.etag) != std::string::npos;
+  const bool fresh = exchange.request->getHeader("if-none-match").contains(document.etag);
   const auto response = fresh ? http::Respond(304, "", document.content_type)
                               : http::Respond(200, document.body, document.content_type);
   response->addHeader("ETag", document.etag);

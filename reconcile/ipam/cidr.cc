@@ -39,8 +39,7 @@ std::expected<Cidr, std::string> Cidr::Parse(std::string_view text) {
         "no prefix length: expected an address, a slash and a length, as in 10.0.0.0/16");
   }
   const std::string_view length = text.substr(slash + 1);
-  const Family family =
-      text.substr(0, slash).find(':') == std::string_view::npos ? Family::kIpv4 : Family::kIpv6;
+  const Family family = text.substr(0, slash).contains(':') ? Family::kIpv6 : Family::kIpv4;
   const auto address = ParseAddress(text.substr(0, slash), family);
   if (!address) return std::unexpected(address.error());
 
