@@ -7,21 +7,41 @@
 
 namespace berth::difftracker {
 
-std::size_t AddressTable::PlaceHash::operator()(
-    const std::pair<LocationIndex, std::string_view>& place) const {
-  return std::hash<std::string_view>()(place.second) ^
-         (std::size_t{place.first} * 0x9E3779B97F4A7C15u);
+AddressIndex& AddressTable::Bucket(LocationIndex location, std::string_view ip) {
+  const std::size_t hash = std::hash<std::string_view>()(ip) + location * 0x9E3779B97F4A7C15u;
+  return buckets_[hash & (buckets_.size() - 1)];
 }
 
-std::size_t AddressTable::PlaceHash::operator()(AddressIndex address) const {
-  const Address& entry = table->addresses_[address];
-  return (*this)({entry.location, entry.ip});
+AddressIndex AddressTable::FindPlace(LocationIndex location, std::string_view ip) const {
+  AddressIndex at = const_cast<AddressTable*>(this)->Bucket(location, ip);
+  while (at != kNone && (addresses_[at].location != location || addresses_[at].ip != ip)) {
+    at = addresses_[at].chain;
+  }
+  return at;
 }
 
-bool AddressTable::PlaceEqual::operator()(const std::pair<LocationIndex, std::string_view>& place,
-                                          AddressIndex address) const {
-  const Address& entry = table->addresses_[address];
-  return entry.location == place.first && entry.ip == place.second;
+void AddressTable::AddPlace(AddressIndex address) {
+  if (++places_ > buckets_.size()) {
+    const auto old = std::exchange(buckets_, std::vector<AddressIndex>(buckets_.size() * 2, kNone));
+    for (AddressIndex at : old) {
+      while (at != kNone) {
+        const AddressIndex next = addresses_[at].chain;
+        addresses_[at].chain =
+            std::exchange(Bucket(addresses_[at].location, addresses_[at].ip), at);
+        at = next;
+      }
+    }
+  }
+  Address& entry = addresses_[address];
+  entry.chain = std::exchange(Bucket(entry.location, entry.ip), address);
+}
+
+void AddressTable::ErasePlace(AddressIndex address) {
+  const Address& entry = addresses_[address];
+  AddressIndex* at = &Bucket(entry.location, entry.ip);
+  while (*at != address) at = &addresses_[*at].chain;
+  *at = entry.chain;
+  --places_;
 }
 
 ServiceIndex AddressTable::InternService(std::string_view name) {
@@ -73,15 +93,12 @@ LocationIndex AddressTable::InternLocation(std::string_view node_ip) {
 AddressIndex AddressTable::FindAddress(std::string_view node_ip, std::string_view address) const {
   const auto location = by_node_ip_.find(node_ip);
   if (location == by_node_ip_.end()) return kNone;
-  const auto found = by_place_.find(std::pair(location->second, address));
-  return found == by_place_.end() ? kNone : *found;
+  return FindPlace(location->second, address);
 }
 
 AddressIndex AddressTable::Intern(std::string_view node_ip, std::string_view address) {
   const LocationIndex location = InternLocation(node_ip);
-  if (const auto found = by_place_.find(std::pair(location, address)); found != by_place_.end()) {
-    return *found;
-  }
+  if (const AddressIndex found = FindPlace(location, address); found != kNone) return found;
   AddressIndex index = 0;
   if (free_addresses_.empty()) {
     index = static_cast<AddressIndex>(addresses_.size());
@@ -97,7 +114,7 @@ AddressIndex AddressTable::Intern(std::string_view node_ip, std::string_view add
   auto& siblings = locations_[location].addresses;
   entry.position = static_cast<std::uint32_t>(siblings.size());
   siblings.push_back(index);
-  by_place_.insert(index);
+  AddPlace(index);
   return index;
 }
 
@@ -304,7 +321,7 @@ void AddressTable::Tidy(AddressIndex address) {
   if (!entry.refs.empty() || entry.present || entry.watchers > 0 || entry.in_flight) return;
   UnparkOne(address);
   assert(entry.change == kNone && !entry.has_content);
-  by_place_.erase(address);
+  ErasePlace(address);
   const LocationIndex index = entry.location;
   auto& siblings = locations_[index].addresses;
   const AddressIndex last = siblings.back();
