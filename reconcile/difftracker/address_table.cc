@@ -7,13 +7,17 @@
 
 namespace berth::difftracker {
 
-AddressIndex& AddressTable::Bucket(LocationIndex location, std::string_view ip) {
+std::size_t AddressTable::BucketOf(LocationIndex location, std::string_view ip) const {
   const std::size_t hash = std::hash<std::string_view>()(ip) + location * 0x9E3779B97F4A7C15u;
-  return buckets_[hash & (buckets_.size() - 1)];
+  return hash & (buckets_.size() - 1);
+}
+
+AddressIndex& AddressTable::Bucket(const Address& address) {
+  return buckets_[BucketOf(address.location, address.ip)];
 }
 
 AddressIndex AddressTable::FindPlace(LocationIndex location, std::string_view ip) const {
-  AddressIndex at = const_cast<AddressTable*>(this)->Bucket(location, ip);
+  AddressIndex at = buckets_[BucketOf(location, ip)];
   while (at != kNone && (addresses_[at].location != location || addresses_[at].ip != ip)) {
     at = addresses_[at].chain;
   }
@@ -26,19 +30,18 @@ void AddressTable::AddPlace(AddressIndex address) {
     for (AddressIndex at : old) {
       while (at != kNone) {
         const AddressIndex next = addresses_[at].chain;
-        addresses_[at].chain =
-            std::exchange(Bucket(addresses_[at].location, addresses_[at].ip), at);
+        addresses_[at].chain = std::exchange(Bucket(addresses_[at]), at);
         at = next;
       }
     }
   }
   Address& entry = addresses_[address];
-  entry.chain = std::exchange(Bucket(entry.location, entry.ip), address);
+  entry.chain = std::exchange(Bucket(entry), address);
 }
 
 void AddressTable::ErasePlace(AddressIndex address) {
   const Address& entry = addresses_[address];
-  AddressIndex* at = &Bucket(entry.location, entry.ip);
+  AddressIndex* at = &Bucket(entry);
   while (*at != address) at = &addresses_[*at].chain;
   *at = entry.chain;
   --places_;

@@ -186,7 +186,8 @@ class AddressTable {
     }
   };
 
-  AddressIndex& Bucket(LocationIndex location, std::string_view ip);
+  std::size_t BucketOf(LocationIndex location, std::string_view ip) const;
+  AddressIndex& Bucket(const Address& address);
   AddressIndex FindPlace(LocationIndex location, std::string_view ip) const;
   void AddPlace(AddressIndex address);
   void ErasePlace(AddressIndex address);
