@@ -10,6 +10,7 @@
 
 #include "cloud/simulator/azure/cloud.h"
 #include "cloud/simulator/transport.h"
+#include "simulate/documents.h"
 #include "simulate/system_scenario.h"
 
 namespace berth::simulate {
@@ -76,7 +77,7 @@ class DiffTracker : public SystemScenario {
   std::optional<std::string> CheckPods(World& world);
   std::optional<std::string> CheckService(const Json& service) const;
   Wanted ComputeWanted(World& world) const;
-  void WantService(World& world, const Json& service, const std::vector<Json>& slices,
+  void WantService(World& world, const Json& service, const Documents& slices,
                    const std::map<std::string, std::vector<std::string>>& nodes,
                    Wanted& wanted) const;
 

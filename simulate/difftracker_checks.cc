@@ -15,7 +15,7 @@ constexpr const char* kServices = "/api/v1/namespaces/default/services";
 constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 
 bool Has(const Json& object, std::string_view finalizer) {
-  const Json finalizers = object["metadata"].get_value_or<Json>("finalizers", Json::Array());
+  const Json& finalizers = Part(object["metadata"], "finalizers");
   return std::ranges::any_of(finalizers.array_range(),
                              [&](const Json& one) { return one.as_string() == finalizer; });
 }
@@ -27,7 +27,7 @@ std::string EgressOf(const Json& pod) {
 
 std::vector<std::string> Ips(const Json& object, const char* list) {
   std::vector<std::string> ips;
-  const Json items = Part(object, "status").get_value_or<Json>(list, Json::Array());
+  const Json& items = Part(Part(object, "status"), list);
   for (const Json& item : items.array_range()) {
     if (auto ip = difftracker::CanonicalIp(Text(item, "ip"))) ips.push_back(*ip);
   }
@@ -43,7 +43,7 @@ std::string OfFamily(const std::vector<std::string>& ips, const std::string& lik
 }
 
 bool IsOurs(const Json& service) {
-  const Json spec = Part(service, "spec");
+  const Json& spec = Part(service, "spec");
   const std::string of = Text(spec, "loadBalancerClass");
   return Text(spec, "type") == "LoadBalancer" && !Deleting(service) &&
          (of.empty() || of == difftracker::kLoadBalancerClass) &&
@@ -91,7 +91,7 @@ std::optional<std::string> DiffTracker::CheckCloud() const {
 std::optional<std::string> DiffTracker::CheckPods(World& world) {
   cloud_.Settle(world.scheduler().WallNow());
   std::map<std::string, HeldPod> held;
-  const std::vector<Json> pods = world.List(kPods);
+  const auto pods = world.List(kPods);
   for (const Json& pod : pods) {
     if (!Has(pod, difftracker::kPodFinalizer)) continue;
     held[UidOf(pod)] = {EgressOf(pod), Ips(pod, "podIPs")};
@@ -119,7 +119,7 @@ DiffTracker::Wanted DiffTracker::ComputeWanted(World& world) const {
   wanted.resources = foreign_;
   std::map<std::string, std::vector<std::string>> nodes;  // InternalIPs
   for (const Json& node : world.List("/api/v1/nodes")) {
-    const Json all = Part(node, "status").get_value_or<Json>("addresses", Json::Array());
+    const Json& all = Part(Part(node, "status"), "addresses");
     for (const Json& address : all.array_range()) {
       if (Text(address, "type") != "InternalIP") continue;
       if (auto ip = difftracker::CanonicalIp(Text(address, "address"))) {
@@ -149,8 +149,7 @@ DiffTracker::Wanted DiffTracker::ComputeWanted(World& world) const {
   return wanted;
 }
 
-void DiffTracker::WantService(World& /*world*/, const Json& service,
-                              const std::vector<Json>& slices,
+void DiffTracker::WantService(World& /*world*/, const Json& service, const Documents& slices,
                               const std::map<std::string, std::vector<std::string>>& nodes,
                               Wanted& wanted) const {
   const std::string uid = difftracker::LowerCase(UidOf(service));
@@ -161,7 +160,7 @@ void DiffTracker::WantService(World& /*world*/, const Json& service,
     const std::string of =
         Text(Part(slice["metadata"], "labels"), std::string(difftracker::kServiceNameLabel));
     if (of != NameOf(service)) continue;
-    const Json endpoints = slice.get_value_or<Json>("endpoints", Json::Array());
+    const Json& endpoints = Part(slice, "endpoints");
     for (const Json& endpoint : endpoints.array_range()) {
       if (!Part(endpoint, "conditions").get_value_or<bool>("ready", true)) continue;
       const auto node = nodes.find(Text(endpoint, "nodeName"));
@@ -178,8 +177,7 @@ void DiffTracker::WantService(World& /*world*/, const Json& service,
 
 std::optional<std::string> DiffTracker::CheckService(const Json& service) const {
   const std::string name = NameOf(service);
-  const Json ingress =
-      Part(Part(service, "status"), "loadBalancer").get_value_or<Json>("ingress", Json::Array());
+  const Json& ingress = Part(Part(Part(service, "status"), "loadBalancer"), "ingress");
   const bool shows = ingress.size() > 0;
   if (!IsOurs(service)) {
     const bool is_balancer = Text(Part(service, "spec"), "type") == "LoadBalancer";
@@ -196,8 +194,7 @@ std::optional<std::string> DiffTracker::CheckService(const Json& service) const 
   const auto* balancer = cloud_.group().Find("loadbalancers/" + uid);
   const auto* ip = cloud_.group().Find(Format("publicipaddresses/{}-pip", uid));
   if (!balancer || !ip) return Format("Service {} has no load balancer", name);
-  const Json rules =
-      Part(balancer->body, "properties").get_value_or<Json>("loadBalancingRules", Json::Array());
+  const Json& rules = Part(Part(balancer->body, "properties"), "loadBalancingRules");
   if (rules.size() != service["spec"]["ports"].size()) {
     return Format("Service {} has {} rules", name, rules.size());
   }

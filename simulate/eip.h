@@ -11,6 +11,7 @@
 #include "cloud/simulator/aliyun/cloud.h"
 #include "cloud/simulator/transport.h"
 #include "json/json.h"
+#include "simulate/documents.h"
 #include "simulate/eip_history.h"
 #include "simulate/eip_witness.h"
 #include "simulate/objects.h"
@@ -42,7 +43,7 @@ class Eip : public SystemScenario {
   static std::string PathOf(std::string_view name) {
     return std::string(kCollection).append("/").append(name);
   }
-  static Json ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
+  static const Json& ReadyOf(const Json& object) { return ConditionOf(object, "Ready"); }
 
   explicit Eip(std::uint64_t seed);
   ~Eip() override;
@@ -88,7 +89,7 @@ class Eip : public SystemScenario {
   void GiveRegion(const std::string& region);
   void Calm();
   std::string SomeAddress(World& world) const;
-  std::optional<std::string> See(World& world, const std::vector<Json>& objects);
+  std::optional<std::string> See(World& world, const Documents& objects);
   static bool IsElsewhere(const Json& object);
   bool MayHaveLostAnAddress(const std::string& uid) const;
   void NoteSyncTime(const Json& object);
@@ -100,8 +101,8 @@ class Eip : public SystemScenario {
   std::optional<std::string> CheckFollowed(World& world, bool throttled);
   static std::optional<std::string> CheckOver(World& world);
   void Note(World& world);
-  std::optional<std::string> CheckObject(const Json& object, const std::vector<Json>& all) const;
-  std::optional<std::string> CheckBlame(const Json& object, const std::vector<Json>& all) const;
+  std::optional<std::string> CheckObject(const Json& object, const Documents& all) const;
+  std::optional<std::string> CheckBlame(const Json& object, const Documents& all) const;
   std::optional<std::string> CheckAddress(const Json& object, const cloud::Eip& eip) const;
 
   cloud::simulator::Cloud cloud_;

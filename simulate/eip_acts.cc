@@ -128,7 +128,7 @@ void Eip::WriteStatus(World& world, const std::string& name, const Json& status)
 }
 
 void Eip::NoteAttempt(const Json& object) {
-  const Json status = Part(object, "status");
+  const Json& status = Part(object, "status");
   if (Part(status, "attempt").contains("clientToken")) attempts_[UidOf(object)] = status;
 }
 
@@ -250,7 +250,7 @@ void Eip::Restore(World& world) {
   copy["spec"] = object["spec"];
   const Json made =
       world.Ask({.method = kube::Method::kPost, .path = kCollection, .body = copy.to_string()})
-          .body;
+          .body();
   if (!made.contains("spec") || !object.contains("status") || random.Chance(0.5)) return;
   world.scheduler().After(random.Between(0s, 20s), [this, &world, object, uid = UidOf(made)] {
     world.Trace("the status of {} is restored", NameOf(object));

@@ -30,7 +30,7 @@ bool IsCurrent(const Json& object, const Json& condition) {
 // there is no room for those of the spec: those of an object before it, or of a lost status.
 bool IsFullOfTags(const Json& object, const cloud::Eip& eip) {
   std::set<std::string> tags;
-  const Json wanted = Part(Part(object, "spec"), "tags");
+  const Json& wanted = Part(Part(object, "spec"), "tags");
   for (const auto& tag : wanted.object_range()) tags.emplace(tag.key());
   for (const auto& [key, value] : eip.tags) {
     if (!Part(Part(object, "status"), "tags").contains(key)) tags.insert(key);
@@ -42,7 +42,7 @@ bool IsFullOfTags(const Json& object, const cloud::Eip& eip) {
 
 // Its address, or attempt, is where Berth does not work in the end.
 bool Eip::IsElsewhere(const Json& object) {
-  const Json status = Part(object, "status");
+  const Json& status = Part(object, "status");
   const std::string account = Text(status, "account");
   if (Text(status, "allocationID").empty() && !Part(status, "attempt").contains("clientToken")) {
     return false;
@@ -134,7 +134,7 @@ void Eip::NoteSyncTime(const Json& object) {
 
 // Whether an object that was Ready is told not to be because a list did not have its address.
 std::optional<std::string> Eip::CheckStillReady(const Json& object) {
-  const Json ready = ReadyOf(object);
+  const Json& ready = ReadyOf(object);
   const Json before = std::exchange(ready_[UidOf(object)], ready);
   const bool was_ready = Text(before, "status") == "True" && IsCurrent(object, before);
   if (!was_ready || Text(ready, "status") == "True" || Deleting(object)) return std::nullopt;
@@ -144,8 +144,8 @@ std::optional<std::string> Eip::CheckStillReady(const Json& object) {
 
 // Whether a status contradicts itself, or says of a fault that passes that the spec is to blame.
 std::optional<std::string> Eip::CheckTold(const Json& object) {
-  const Json status = Part(object, "status");
-  const Json ready = ReadyOf(object);
+  const Json& status = Part(object, "status");
+  const Json& ready = ReadyOf(object);
   const std::string reason = Text(ready, "reason");
   const std::string message = Text(ready, "message");
   const auto holds = [&](const char* type) {
@@ -172,8 +172,8 @@ std::optional<std::string> Eip::CheckTold(const Json& object) {
 
 // Whether the conditions that have just been written were true when the cloud was last asked.
 std::optional<std::string> Eip::CheckTruth(World& world, const Json& object) const {
-  const Json ready = ReadyOf(object);
-  const Json status = Part(object, "status");
+  const Json& ready = ReadyOf(object);
+  const Json& status = Part(object, "status");
   const std::string reason = Text(ready, "reason");
   const std::string name = NameOf(object);
   const std::string id = Text(status, "allocationID");
@@ -239,7 +239,7 @@ std::optional<std::string> Eip::CheckToken(World& world, const Json& object) con
 // A throttled call waits for its turn, so its EIP is told of the change later.
 std::optional<std::string> Eip::CheckFollowed(World& world, bool throttled) {
   for (const Json& object : world.List(kCollection)) {
-    const Json ready = ReadyOf(object);
+    const Json& ready = ReadyOf(object);
     if (Text(ready, "status") != "True" || edited_.contains(UidOf(object))) continue;
     if (Deleting(object)) return NameOf(object) + " is being deleted and Ready";
     if (!throttled && !IsCurrent(object, ready))
@@ -259,7 +259,7 @@ std::optional<std::string> Eip::CheckOver(World& world) {
   return std::nullopt;
 }
 
-std::optional<std::string> Eip::See(World& world, const std::vector<Json>& objects) {
+std::optional<std::string> Eip::See(World& world, const Documents& objects) {
   return witness_.See(objects, world.scheduler().Now(), grace_);
 }
 
@@ -276,10 +276,9 @@ std::optional<std::string> Eip::Unsettled(World& world) {
   return std::nullopt;
 }
 
-std::optional<std::string> Eip::CheckObject(const Json& object,
-                                            const std::vector<Json>& all) const {
+std::optional<std::string> Eip::CheckObject(const Json& object, const Documents& all) const {
   const std::string name = NameOf(object);
-  const Json ready = ReadyOf(object);
+  const Json& ready = ReadyOf(object);
   const std::string reason = Text(ready, "reason");
   const std::string message = Text(ready, "message");
   // Only a person can help.
@@ -321,9 +320,9 @@ bool Eip::MayHaveLostAnAddress(const std::string& uid) const {
 }
 
 // Whether its spec is wrong, as it is told.
-std::optional<std::string> Eip::CheckBlame(const Json& object, const std::vector<Json>& all) const {
-  const Json spec = Part(object, "spec");
-  const Json status = Part(object, "status");
+std::optional<std::string> Eip::CheckBlame(const Json& object, const Documents& all) const {
+  const Json& spec = Part(object, "spec");
+  const Json& status = Part(object, "status");
   if (MayBeRefused(spec)) return std::nullopt;
   const std::string named = Text(spec, "allocationID");
   const std::string has = Text(status, "allocationID");
@@ -345,7 +344,7 @@ std::optional<std::string> Eip::CheckBlame(const Json& object, const std::vector
 }
 
 std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Eip& eip) const {
-  const Json spec = Part(object, "spec");
+  const Json& spec = Part(object, "spec");
   const std::string name = NameOf(object);
   const std::string bandwidth = Text(spec, "bandwidth");
   if (!bandwidth.empty() && eip.bandwidth_package_id.empty() && bandwidth != eip.bandwidth) {
@@ -362,7 +361,7 @@ std::optional<std::string> Eip::CheckAddress(const Json& object, const cloud::Ei
   if (!group.empty() && group != eip.resource_group_id) {
     return Format("{} is in the resource group {}", name, eip.resource_group_id);
   }
-  const Json tags = Part(spec, "tags");
+  const Json& tags = Part(spec, "tags");
   for (const auto& tag : tags.object_range()) {
     if (tag.key() == eip::kOwnerTag) continue;
     const auto found = eip.tags.find(std::string(tag.key()));

@@ -6,21 +6,12 @@
 #include "kube/age.h"
 #include "log/format.h"
 #include "reconcile/eip/objects.h"
+#include "simulate/objects.h"
 
 namespace berth::simulate {
 namespace {
 
 using cloud::simulator::LedgerEntry;
-
-std::string Text(const Json& object, std::string_view member) {
-  return object.get_value_or<std::string>(member, "");
-}
-
-Json Part(const Json& object, std::string_view member) {
-  return object.get_value_or<Json>(member, Json::Object());
-}
-
-std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
 
 // The object that an allocation was made for: its token begins with "berth-UID-".
 std::string UidOf(const LedgerEntry& entry) {
@@ -59,7 +50,7 @@ std::string EipWitness::TagOf(const std::string& id) const {
   return tag == eip->tags.end() ? "" : tag->second;
 }
 
-std::optional<std::string> EipWitness::See(const std::vector<Json>& objects, async::TimePoint now,
+std::optional<std::string> EipWitness::See(const Documents& objects, async::TimePoint now,
                                            async::Duration grace) {
   now_ = now;
   grace_ = grace;
@@ -110,7 +101,7 @@ void EipWitness::MeetDeleted(const Json& object) {
   const std::string uid = UidOf(object);
   deleted_.try_emplace(
       uid, kube::ParseTimestamp(Text(object["metadata"], "deletionTimestamp")).value_or(0));
-  const Json status = Part(object, "status");
+  const Json& status = Part(object, "status");
   const std::string id = Text(status, "allocationID");
   const std::string strategy = Text(Part(object, "spec"), "releaseStrategy");
   // Whatever its status says: what was allocated for it was not imported.
@@ -271,10 +262,10 @@ std::optional<std::string> EipWitness::CheckEvent(const std::string& uid, const 
   return std::nullopt;
 }
 
-std::optional<std::string> EipWitness::Leaked(const std::vector<Json>& objects) const {
+std::optional<std::string> EipWitness::Leaked(const Documents& objects) const {
   std::set<std::string> known;  // uids and addresses
   for (const Json& object : objects) {
-    const Json status = Part(object, "status");
+    const Json& status = Part(object, "status");
     known.insert(Text(status, "allocationID"));
     // Its attempt is still open, and it says so.
     if (Part(status, "attempt").contains("clientToken") && Text(status, "allocationID").empty()) {

@@ -12,6 +12,7 @@
 #include "async/executor.h"
 #include "cloud/simulator/aliyun/cloud.h"
 #include "json/json.h"
+#include "simulate/documents.h"
 
 namespace berth::simulate {
 
@@ -27,10 +28,10 @@ class EipWitness {
 
   // After every write: what has happened since that should not have. A release counts against what
   // another object asked for only when it had asked `grace` before.
-  std::optional<std::string> See(const std::vector<Json>& objects, async::TimePoint now,
+  std::optional<std::string> See(const Documents& objects, async::TimePoint now,
                                  async::Duration grace);
   // An address that was allocated and is nobody's, although somebody was to release it.
-  std::optional<std::string> Leaked(const std::vector<Json>& objects) const;
+  std::optional<std::string> Leaked(const Documents& objects) const;
 
   // Somebody took away what the operator goes by: whatever becomes of this object's address is not
   // its fault.

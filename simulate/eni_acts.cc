@@ -133,6 +133,7 @@ void Eni::LoseStatus(World& world) {
   const std::string name = node->name;
   const std::string path = EniNodes::PathOf(name);
   const Json spec = node->spec();
+  // Copied, like the spec: the writes below end the view.
   const Json labels = Part(node->object["metadata"], "labels");
   witness_->Tampered(name);
   if (random.Chance(0.3)) {

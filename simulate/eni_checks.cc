@@ -109,8 +109,8 @@ std::optional<std::string> Eni::CheckLeaks() const {
 // Whether its spec is its daemon's and nothing else keeps Berth from its work.
 bool Eni::IsJudged(const NodeView& node) const {
   const auto* server = fleet_.Find(node.name);
-  const Json metadata = node.object["metadata"];
-  const Json labels = Part(metadata, "labels");
+  const Json& metadata = node.object["metadata"];
+  const Json& labels = Part(metadata, "labels");
   const bool special = !server || labels.size() > (server->lingjun ? 1u : 0u) ||
                        node.is_lingjun != server->lingjun ||
                        Part(metadata, "annotations").contains("k8s.aliyun.com/eno-api");
@@ -208,8 +208,7 @@ bool Eni::MayLackCapacity(const NodeView& node, bool erdma) const {
     if (has_room && FreeOf(eni.vswitch_id) > 0) full = false;
   }
   std::size_t free = 0;
-  const Json vswitches =
-      Part(node.spec(), "eni").get_value_or<Json>("vSwitchOptions", Json::Array());
+  const Json& vswitches = Part(Part(node.spec(), "eni"), "vSwitchOptions");
   for (const Json& id : vswitches.array_range()) free += FreeOf(id.as<std::string>());
   return full && (enis <= 0 || of_kind <= 0 || free < kLargestEni);
 }
@@ -249,7 +248,7 @@ std::optional<std::string> Eni::CheckPods(const NodeView& node) const {
 
 // Enough addresses are idle, and no more than may be.
 std::optional<std::string> Eni::CheckPool(const NodeView& node) const {
-  const Json pool = Part(node.spec(), "pool");
+  const Json& pool = Part(node.spec(), "pool");
   if (HasFlag(Part(node.spec(), "eni"), "enableIPPrefix")) return std::nullopt;
   int idle = 0;
   int fixed = 0;  // primary addresses, and those of ENIs that are not Berth's to release

@@ -19,7 +19,7 @@ constexpr auto kStale = 60s;
 }  // namespace
 
 std::optional<std::string> Eni::CheckFigures(const NodeView& node) const {
-  const Json figures = Part(node.status(), "pool");
+  const Json& figures = Part(node.status(), "pool");
   int enis = 0;
   int attaching = 0;
   int addresses = 0;
@@ -46,9 +46,9 @@ std::optional<std::string> Eni::CheckFigures(const NodeView& node) const {
 
 // The conditions say what the status beside them does.
 std::optional<std::string> Eni::CheckConditions(const NodeView& node) const {
-  const Json ready = ConditionOf(node.object, "Ready");
-  const Json synced = ConditionOf(node.object, "Synced");
-  const Json progressing = ConditionOf(node.object, "Progressing");
+  const Json& ready = ConditionOf(node.object, "Ready");
+  const Json& synced = ConditionOf(node.object, "Synced");
+  const Json& progressing = ConditionOf(node.object, "Progressing");
   const auto generation = node.object["metadata"].get_value_or<std::int64_t>("generation", 0);
   for (const Json* condition : {&ready, &synced, &progressing}) {
     const auto observed = condition->get_value_or<std::int64_t>("observedGeneration", 0);
@@ -96,7 +96,7 @@ std::optional<std::string> Eni::CheckReady(const NodeView& node) const {
 
 // Ready is what it should be.
 std::optional<std::string> Eni::CheckTold(const NodeView& node) const {
-  const Json ready = ConditionOf(node.object, "Ready");
+  const Json& ready = ConditionOf(node.object, "Ready");
   if (Text(ready, "status") == "True" || MayLackCapacity(node, false)) return std::nullopt;
   const bool has_erdma = MostEnis(node.spec(), true) > 0;
   if (has_erdma && MayLackCapacity(node, true)) return std::nullopt;

@@ -23,7 +23,7 @@ inline bool HasFlag(const Json& object, std::string_view member) {
 // The ENIs that the flavors allow.
 inline int MostEnis(const Json& spec) {
   int all = 0;
-  const Json flavors = spec.get_value_or<Json>("flavor", Json::Array());
+  const Json& flavors = Part(spec, "flavor");
   for (const Json& flavor : flavors.array_range()) all += CountIn(flavor, "count");
   return all;
 }
@@ -31,7 +31,7 @@ inline int MostEnis(const Json& spec) {
 // The ENIs of HighPerformance, or of Standard.
 inline int MostEnis(const Json& spec, bool erdma) {
   int all = 0;
-  const Json flavors = spec.get_value_or<Json>("flavor", Json::Array());
+  const Json& flavors = Part(spec, "flavor");
   for (const Json& flavor : flavors.array_range()) {
     const bool is = Text(flavor, "networkInterfaceTrafficMode") == "HighPerformance";
     if (is == erdma) all += CountIn(flavor, "count");

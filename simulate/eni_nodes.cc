@@ -11,7 +11,7 @@ namespace {
 
 std::map<std::string, NicAddress> AddressesOf(const Json& nic, const char* family) {
   std::map<std::string, NicAddress> addresses;
-  const Json all = Part(nic, family);
+  const Json& all = Part(nic, family);
   for (const auto& entry : all.object_range()) {
     const Json& ip = entry.value();
     addresses.emplace(entry.key(), NicAddress{.status = Text(ip, "status"),
@@ -23,7 +23,7 @@ std::map<std::string, NicAddress> AddressesOf(const Json& nic, const char* famil
 }
 
 int PrefixesOf(const Json& nic, const char* family) {
-  const Json prefixes = nic.get_value_or<Json>(family, Json::Array());
+  const Json& prefixes = Part(nic, family);
   return static_cast<int>(std::ranges::count_if(prefixes.array_range(), [](const Json& prefix) {
     return Text(prefix, "status") != "Invalid";
   }));
@@ -60,21 +60,21 @@ NodeView NodeView::Of(Json object) {
                 .nics = {},
                 .attempts = {},
                 .object = {}};
-  const Json finalizers = object["metadata"].get_value_or<Json>("finalizers", Json::Array());
+  const Json& finalizers = Part(object["metadata"], "finalizers");
   view.has_finalizer = std::ranges::any_of(finalizers.array_range(), [](const Json& finalizer) {
     return finalizer.as_string() == eni::kFinalizer;
   });
-  const Json status = Part(object, "status");
-  const Json nics = Part(status, "networkInterfaces");
+  const Json& status = Part(object, "status");
+  const Json& nics = Part(status, "networkInterfaces");
   for (const auto& nic : nics.object_range()) view.nics.emplace(nic.key(), NicOf(nic.value()));
-  const Json attempts = Part(status, "attempts");
+  const Json& attempts = Part(status, "attempts");
   for (const auto& attempt : attempts.object_range()) view.attempts.emplace(attempt.key());
   view.object = std::move(object);
   return view;
 }
 
-Json NodeView::spec() const { return Part(object, "spec"); }
-Json NodeView::status() const { return Part(object, "status"); }
+const Json& NodeView::spec() const { return Part(object, "spec"); }
+const Json& NodeView::status() const { return Part(object, "status"); }
 
 void EniNodes::Put(NodeView view) {
   tokens_.insert(view.attempts.begin(), view.attempts.end());
@@ -85,14 +85,13 @@ void EniNodes::Put(NodeView view) {
 std::optional<NodeView> EniNodes::Refresh(const std::string& name) {
   std::optional<NodeView> before;
   if (auto known = nodes_.extract(name)) before = std::move(known.mapped());
-  auto answer = world_.Ask({.path = PathOf(name)});
-  if (answer.code == 200) Put(NodeView::Of(std::move(answer.body)));
+  for (const Json& object : world_.List(PathOf(name))) Put(NodeView::Of(object));
   return before;
 }
 
 void EniNodes::RefreshAll() {
   nodes_.clear();
-  for (Json& object : world_.List(kCollection)) Put(NodeView::Of(std::move(object)));
+  for (const Json& object : world_.List(kCollection)) Put(NodeView::Of(object));
 }
 
 const NodeView* EniNodes::Find(const std::string& name) const {

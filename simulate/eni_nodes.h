@@ -56,8 +56,8 @@ struct NodeView {
   Json object;
 
   static NodeView Of(Json object);
-  Json spec() const;
-  Json status() const;
+  const Json& spec() const;
+  const Json& status() const;
 };
 
 // All Nodes, after the latest write.

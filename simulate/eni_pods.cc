@@ -97,7 +97,7 @@ void EniPods::Create(const std::string& name, const std::string& node) {
                                  name, pod_eni ? R"("k8s.aliyun.com/pod-eni":"true")" : "", node,
                                  host_network ? "true" : "false", pod.erdma ? kRdma : "")});
   if (answer.code != 201) return;
-  pod.uid = simulate::UidOf(answer.body);
+  pod.uid = simulate::UidOf(answer.body());
   if (host_network || own_address) pod.ips = {Format("192.168.0.{}", 1 + random.Below(250))};
   const Pod& made = pods_.insert_or_assign(name, pod).first->second;
   if (!pod.ips.empty()) {
@@ -206,7 +206,7 @@ void EniPods::TellOfGone(const std::string& name) {
   if (gone.empty()) return;
   const auto runtime = world_.Ask({.path = Format("{}/{}", kRuntimes, name)});
   if (runtime.code != 200) return;
-  const Json told = Part(Part(runtime.body, "status"), "pods");
+  const Json& told = Part(Part(runtime.body(), "status"), "pods");
   for (const auto& [uid, pod] : gone) {
     if (Part(Part(told, uid), "status").contains("deleted")) continue;
     WriteMark(name, pod, "deleted", false);

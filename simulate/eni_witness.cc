@@ -85,15 +85,14 @@ void EniWitness::Answered(const std::string& replica, const std::string& action,
   const auto answer = Json::Parse(body);
   if (!answer) return;
   if (is_eflo) {
-    const Json data = Part(*answer, "Content").get_value_or<Json>("Data", Json::Array());
+    const Json& data = Part(Part(*answer, "Content"), "Data");
     for (const Json& eni : data.array_range()) {
       if (Text(eni, "Status") != "Unattached") continue;
       available_[{replica, Text(eni, "ElasticNetworkInterfaceId")}] = world_.scheduler().Now();
     }
     return;
   }
-  const Json list = Part(*answer, "NetworkInterfaceSets")
-                        .get_value_or<Json>("NetworkInterfaceSet", Json::Array());
+  const Json& list = Part(Part(*answer, "NetworkInterfaceSets"), "NetworkInterfaceSet");
   for (const Json& eni : list.array_range()) {
     if (Text(eni, "Status") != "Available") continue;
     available_[{replica, Text(eni, "NetworkInterfaceId")}] = world_.scheduler().Now();

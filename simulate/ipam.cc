@@ -61,7 +61,7 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
       if (request.path.starts_with(base + "subnetpoolclaims/")) ForgetForced(world);
       if (request.method != kube::Method::kPost || request.path != base + "subnets") continue;
       const std::string name = NameOf(Json::parse(request.body));
-      by_hand_.insert(UidOf(world.Ask({.path = request.path + "/" + name}).body));
+      by_hand_.insert(UidOf(world.Ask({.path = request.path + "/" + name}).body()));
       continue;
     }
     if (!request.path.starts_with(base)) continue;
@@ -72,8 +72,8 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
     }
     if (request.method == kube::Method::kPost && path == "subnetclaims") {
       const auto made = world.Ask({.path = request.path + "/" + NameOf(Json::parse(request.body))});
-      const ipam::Identity maker = MakerOf(made.body);
-      internal_[UidOf(made.body)] = {maker.uid, base + "subnetpoolclaims/" + maker.name};
+      const ipam::Identity maker = MakerOf(made.body());
+      internal_[UidOf(made.body())] = {maker.uid, base + "subnetpoolclaims/" + maker.name};
     }
     if (request.method == kube::Method::kPost && path == "subnets") {
       return IpamPicture(world, ns).CheckNew(NameOf(Json::parse(request.body)), told_);
@@ -91,7 +91,7 @@ void Ipam::ForgetForced(World& world) {
   std::erase_if(internal_, [&](const auto& entry) {
     const auto maker = world.Ask({.path = entry.second.maker_path});
     return maker.code == 404 ||
-           !Part(maker.body, "metadata").to_string().contains(ipam::kFinalizer);
+           !Part(maker.body(), "metadata").to_string().contains(ipam::kFinalizer);
   });
 }
 
@@ -115,7 +115,7 @@ std::optional<std::string> Ipam::Left(World& world) {
     if (auto wrong = IpamPicture(world, ns).CheckEmpty()) return wrong;
   }
   const auto other = world.Ask({.path = kOther});
-  if (other.code == 200 && other.body["metadata"].find("deletionTimestamp"))
+  if (other.code == 200 && other.body()["metadata"].find("deletionTimestamp"))
     return "the namespace is still being deleted, with nothing in it";
   return CheckMemory();
 }

@@ -13,8 +13,7 @@ namespace berth::simulate {
 // The pool claim that an object was made for.
 inline ipam::Identity MakerOf(const Json& object) {
   ipam::Identity maker;
-  for (const Json& owner :
-       object["metadata"].get_value_or<Json>("ownerReferences", Json::Array()).array_range()) {
+  for (const Json& owner : Part(object["metadata"], "ownerReferences").array_range()) {
     if (Text(owner, "kind") != "SubnetPoolClaim") continue;
     maker.name = Text(owner, "name");
     maker.uid = Text(owner, "uid");
@@ -43,7 +42,7 @@ inline std::int64_t Number(const Json& object, std::string_view member) {
 
 // Addresses that are kept from claims make the naive count another one.
 inline bool KeepsSome(const Json& pool) {
-  const Json spec = Part(pool, "spec");
+  const Json& spec = Part(pool, "spec");
   return spec.contains("excludedRanges") || spec.contains("preAllocations");
 }
 

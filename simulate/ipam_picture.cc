@@ -44,14 +44,14 @@ std::string IpamPicture::Collection(std::string_view ns, std::string_view plural
 }
 
 IpamPicture::IpamPicture(World& world, std::string ns) : ns_(std::move(ns)) {
-  for (Json& pool : world.List(Collection(ns_, "subnetpools"))) {
-    pools_.emplace(NameOf(pool), std::move(pool));
+  for (const Json& pool : world.List(Collection(ns_, "subnetpools"))) {
+    pools_.emplace(NameOf(pool), pool);
   }
   subnets_ = world.List(Collection(ns_, "subnets"));
   claims_ = world.List(Collection(ns_, "subnetclaims"));
   pool_claims_ = world.List(Collection(ns_, "subnetpoolclaims"));
   for (const Json& subnet : subnets_) {
-    const Json spec = Part(subnet, "spec");
+    const Json& spec = Part(subnet, "spec");
     const auto cidr = Cidr::Parse(Text(spec, "cidr"));
     if (!cidr || !cidr->IsCanonical()) continue;
     blocks_.push_back({.name = NameOf(subnet),
@@ -118,7 +118,7 @@ bool IpamPicture::Rests(const Block& block) const {
 
 // Whether the reason that a claim in Error gives is true.
 IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
-  const Json spec = Part(claim, "spec");
+  const Json& spec = Part(claim, "spec");
   const std::string name = NameOf(claim);
   const std::string pool = Text(spec, "poolRef");
   const std::string reason = ReasonOf(claim);
@@ -136,7 +136,7 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
            ReasonOf(child.second) == "OutsideParent";
   });
   if (reason == "PoolExhausted" && range && !lends && !KeepsSome(pools_.at(pool))) {
-    const Json pool_spec = Part(pools_.at(pool), "spec");
+    const Json& pool_spec = Part(pools_.at(pool), "spec");
     const auto longest = pool_spec.get_value_or<std::int64_t>("maxBlockSize", 128);
     const auto size = spec.get_value_or<std::int64_t>(
         "blockSize", std::min(Number(pool_spec, "defaultBlockSize"), longest));
@@ -170,7 +170,7 @@ IpamPicture::Wrong IpamPicture::CheckReason(const Json& claim) const {
 // The status of a Bound claim names a block of its own, and says so if that is not what its spec
 // asks for.
 IpamPicture::Wrong IpamPicture::CheckBound(const Json& claim) const {
-  const Json spec = Part(claim, "spec");
+  const Json& spec = Part(claim, "spec");
   const std::string told = Text(Part(claim, "status"), "allocatedCIDR");
   const auto own = std::ranges::find_if(blocks_, [&](const Block& block) {
     return block.named_uid == UidOf(claim) && block.pool == Text(spec, "poolRef") &&
@@ -207,7 +207,7 @@ IpamPicture::Wrong IpamPicture::CheckClaim(const Json& claim, bool held) const {
 bool IpamPicture::IsBoundElsewhere(const Block& block) const {
   const auto claim = std::ranges::find(claims_, block.claim_uid, UidOf);
   if (claim == claims_.end()) return false;
-  const Json status = Part(*claim, "status");
+  const Json& status = Part(*claim, "status");
   return Text(status, "phase") == "Bound" && Text(status, "allocatedCIDR") != block.cidr.ToString();
 }
 
@@ -247,7 +247,7 @@ IpamPicture::Wrong IpamPicture::CheckClaims(const std::set<std::string>& by_hand
 }
 
 IpamPicture::Wrong IpamPicture::CheckPool(const std::string& name, const Json& pool) const {
-  const Json status = Part(pool, "status");
+  const Json& status = Part(pool, "status");
   const auto of_pool = [&](const Block& block) { return block.pool == name; };
   const auto child = [&](const auto& other) { return ParentOf(other.second) == name; };
   // A pool waits for its Subnets whether their cidr can be read or not.
@@ -275,7 +275,7 @@ IpamPicture::Wrong IpamPicture::CheckPool(const std::string& name, const Json& p
   const auto cidr = Cidr::Parse(Text(Part(pool, "spec"), "cidr"));
   if (!cidr) return "pool " + name + " has no range";
   const Cidr& range = *cidr;
-  const Json free = Part(status, "freeCountBySize");
+  const Json& free = Part(status, "freeCountBySize");
   const auto longest = Part(pool, "spec").get_value_or<int>("maxBlockSize", Width(range.family()));
   for (int prefix = range.prefix(); prefix <= std::min(longest, range.prefix() + 6); ++prefix) {
     const auto blocks_free =
@@ -374,7 +374,7 @@ IpamPicture::Wrong IpamPicture::CheckAll(const std::set<std::string>& by_hand,
 
 IpamPicture::Wrong IpamPicture::CheckEmpty() const {
   for (const auto* objects : {&subnets_, &claims_, &pool_claims_}) {
-    if (!objects->empty()) return Format("{}/{} is still there", ns_, NameOf(objects->front()));
+    if (!objects->empty()) return Format("{}/{} is still there", ns_, NameOf((*objects)[0]));
   }
   if (!pools_.empty()) return Format("pool {}/{} is still there", ns_, pools_.begin()->first);
   return std::nullopt;

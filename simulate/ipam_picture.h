@@ -10,6 +10,7 @@
 
 #include "json/json.h"
 #include "reconcile/ipam/cidr.h"
+#include "simulate/documents.h"
 
 namespace berth::simulate {
 
@@ -88,9 +89,9 @@ class IpamPicture {
   std::string ns_;
   std::map<std::string, Json> pools_;
   std::vector<Block> blocks_;
-  std::vector<Json> subnets_;
-  std::vector<Json> claims_;
-  std::vector<Json> pool_claims_;
+  Documents subnets_;
+  Documents claims_;
+  Documents pool_claims_;
 };
 
 }  // namespace berth::simulate

@@ -62,7 +62,7 @@ bool IpamPicture::WasBaseOf(const Block& block, const std::string& pool) const {
 
 IpamPicture::Wrong IpamPicture::CheckMove(const Json& claim,
                                           std::map<std::string, std::string>& told) const {
-  const Json status = Part(claim, "status");
+  const Json& status = Part(claim, "status");
   const bool of_pool = Text(claim, "kind") == "SubnetPoolClaim";
   const std::string now = Text(status, of_pool ? "boundPoolName" : "allocatedCIDR");
   const std::string before = std::exchange(told[UidOf(claim)], now);
@@ -213,7 +213,7 @@ bool IpamPicture::KeepsForOther(const std::string& pool, const std::string& clai
                                 const Cidr& block) const {
   const auto found = pools_.find(pool);
   if (found == pools_.end()) return false;
-  const Json kept = Part(Part(found->second, "spec"), "preAllocations");
+  const Json& kept = Part(Part(found->second, "spec"), "preAllocations");
   return std::ranges::any_of(kept.object_range(), [&](const auto& one) {
     const auto other = Cidr::Parse(one.value().template as<std::string>());
     return one.key() != claim && other && other->Overlaps(block);
@@ -227,7 +227,7 @@ IpamPicture::Wrong IpamPicture::CheckPromised(
   const auto owner = std::ranges::find(claims_, made.named_uid, UidOf);
   if (owner != claims_.end() && WasToldLast(*owner)) return std::nullopt;
   for (const Json& claim : claims_) {
-    const Json spec = Part(claim, "spec");
+    const Json& spec = Part(claim, "spec");
     const auto known = told.find(UidOf(claim));
     const std::string block = Text(Part(claim, "status"), "allocatedCIDR");
     const auto promised = Cidr::Parse(block);

@@ -84,7 +84,7 @@ void IpamStories::LetGo(const std::string& path) const {
 IpamStories::Step IpamStories::Settled(const std::string& path) const {
   return [this, path = PathOf(path)] {
     const auto object = world_.Ask({.path = path});
-    const std::string phase = Text(Part(object.body, "status"), "phase");
+    const std::string phase = Text(Part(object.body(), "status"), "phase");
     return object.code == 404 || phase == "Bound" || phase == "Error";
   };
 }
@@ -154,7 +154,7 @@ IpamStories::Steps IpamStories::NameClaimInSubnets() const {
                         path = PathOf("subnetclaims/named@")] {
       const auto claim = world_.Ask({.path = path});
       if (claim.code != 200) return true;
-      return Create("Subnet", name, Format(R"({}"{}"}})", spec, UidOf(claim.body)))();
+      return Create("Subnet", name, Format(R"({}"{}"}})", spec, UidOf(claim.body())))();
     });
   }
   steps.push_back(Delete("subnetclaims/named@"));
@@ -165,7 +165,7 @@ IpamStories::Steps IpamStories::NameClaimInSubnets() const {
 IpamStories::Steps IpamStories::StripOwner() const {
   const auto strip = [this, path = PathOf("subnetpoolclaims/strip@")] {
     const auto claim = world_.Ask({.path = path});
-    const std::string pool = Text(Part(claim.body, "status"), "boundPoolName");
+    const std::string pool = Text(Part(claim.body(), "status"), "boundPoolName");
     return pool.empty() ||
            Merge("subnetpools/" + pool, R"({"metadata":{"ownerReferences":null}})")();
   };
@@ -228,7 +228,7 @@ IpamStories::Steps IpamStories::TwinSubnet() const {
                                        R"("clusterID":"twin","claimRef":{"name":"twin@","uid":)")] {
     const auto claim = world_.Ask({.path = path});
     if (claim.code != 200) return true;
-    return elsewhere("Subnet", Format(R"({}"{}"}}}})", object, UidOf(claim.body)));
+    return elsewhere("Subnet", Format(R"({}"{}"}}}})", object, UidOf(claim.body())));
   };
   return {Create("SubnetPool", "site@", kSite), pool,
           Create("SubnetClaim", "twin@", Exact("site@", "twin", "10.7.@.0/28")), twin,
@@ -247,7 +247,7 @@ IpamStories::Steps IpamStories::BorrowOwner() const {
       const std::string owner =
           Format(R"(,"ownerReferences":[{{"apiVersion":"plexaubnet.io/v1alpha1",)"
                  R"("kind":"SubnetPoolClaim","name":"{}","uid":"{}"}}])",
-                 Text(claim.body["metadata"], "name"), UidOf(claim.body));
+                 Text(claim.body()["metadata"], "name"), UidOf(claim.body()));
       return Create(kind, name, spec, owner)();
     };
   };
@@ -256,7 +256,7 @@ IpamStories::Steps IpamStories::BorrowOwner() const {
     return [this, path, patch] {
       const auto claim = world_.Ask({.path = path});
       if (claim.code != 200) return true;
-      Merge("subnetclaims/" + BlockClaimOf(claim.body), patch)();
+      Merge("subnetclaims/" + BlockClaimOf(claim.body()), patch)();
       return true;
     };
   };
@@ -317,7 +317,7 @@ IpamStories::Steps IpamStories::TakeBlockClaimsName() const {
   const auto take = [this, name, path = PathOf("subnetpoolclaims/late@"),
                      spec = Sized(Numbered("site@"), "mine", 28)] {
     const auto claim = world_.Ask({.path = path});
-    if (claim.code == 200) *name = BlockClaimOf(claim.body);
+    if (claim.code == 200) *name = BlockClaimOf(claim.body());
     return Create("SubnetClaim", *name, spec, R"(,"finalizers":["example.com/hold"])")();
   };
   const auto let_go = [this, name] {
@@ -400,7 +400,7 @@ void IpamStories::Follow(Steps steps, std::size_t next, int tries) {
 
 void IpamStories::LeaveAsPlexaubnet() {
   const auto uid = [&](const std::string& path) {
-    return UidOf(world_.Must({.path = PathOf(path)}));
+    return UidOf(world_.Must({.path = PathOf(path)}).body());
   };
   const auto owned = [&](const std::string& kind, const std::string& name) {
     return Format(R"(,"ownerReferences":[{{"apiVersion":"plexaubnet.io/v1alpha1","kind":"{}",)"

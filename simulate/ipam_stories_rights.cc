@@ -15,7 +15,8 @@ IpamStories::Steps IpamStories::StripBlockClaim() const {
                       remove = Delete("subnetpoolclaims/bare@")] {
     const auto claim = world_.Ask({.path = path});
     if (claim.code != 200) return true;
-    Merge("subnetclaims/" + BlockClaimOf(claim.body), R"({"metadata":{"ownerReferences":null}})")();
+    Merge("subnetclaims/" + BlockClaimOf(claim.body()),
+          R"({"metadata":{"ownerReferences":null}})")();
     return remove();
   };
   return {Create("SubnetPool", "site@", R"("cidr":"10.7.@.0/24","defaultBlockSize":29)"),

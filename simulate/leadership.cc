@@ -81,7 +81,7 @@ std::optional<std::string> Leadership::Check(World& world, const std::string& wr
   if (writer == "user" || !request.path.starts_with(kTarget)) return std::nullopt;
   ++writes_;
   const auto lease = world.Ask({.path = kLease});
-  const std::string holder = lease.body["spec"]["holderIdentity"].as<std::string>();
+  const std::string holder = lease.body()["spec"]["holderIdentity"].as<std::string>();
   if (holder == writer) return std::nullopt;
   return Format("{} wrote while {} held the lease", writer, holder);
 }

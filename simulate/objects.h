@@ -11,9 +11,9 @@ namespace berth::simulate {
 inline std::string Text(const Json& object, std::string_view member) {
   return object.get_value_or<std::string>(member, "");
 }
-inline Json Part(const Json& object, std::string_view member) {
-  return object.get_value_or<Json>(member, Json::Object());
-}
+// Of the object itself: not of one that is gone with the expression.
+inline const Json& Part(const Json& object, std::string_view member) { return object[member]; }
+const Json& Part(Json&& object, std::string_view member) = delete;
 
 inline std::string NameOf(const Json& object) { return Text(object["metadata"], "name"); }
 inline std::string UidOf(const Json& object) { return Text(object["metadata"], "uid"); }
@@ -21,12 +21,13 @@ inline bool Deleting(const Json& object) {
   return object["metadata"].contains("deletionTimestamp");
 }
 
-inline Json ConditionOf(const Json& object, std::string_view type) {
-  const Json conditions = Part(object, "status").get_value_or<Json>("conditions", Json::Array());
-  for (const Json& condition : conditions.array_range()) {
+inline const Json& ConditionOf(const Json& object, std::string_view type) {
+  static const Json kNone;
+  for (const Json& condition : Part(Part(object, "status"), "conditions").array_range()) {
     if (Text(condition, "type") == type) return condition;
   }
-  return Json::Object();
+  return kNone;
 }
+const Json& ConditionOf(Json&& object, std::string_view type) = delete;
 
 }  // namespace berth::simulate

@@ -43,8 +43,9 @@ Json Portable(const Json& object) {
 Users::Users(World& world, std::vector<UserKind> kinds, std::vector<std::string> namespaces)
     : world_(world), namespaces_(std::move(namespaces)) {
   for (UserKind& given : kinds) {
-    const Json crd = world.Must(
-        {.path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + given.crd});
+    const auto found =
+        world.List("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + given.crd);
+    const Json& crd = found[0];
     const Json& spec = crd["spec"];
     Kind kind{.given = std::move(given),
               .group = Text(spec, "group"),
@@ -132,9 +133,9 @@ const std::string& Users::SomeNamespace() {
 
 std::optional<Users::Target> Users::SomeObject(const Kind& kind) {
   const std::string& ns = SomeNamespace();
-  std::vector<Json> objects = world_.List(Collection(kind, ns));
+  const auto objects = world_.List(Collection(kind, ns));
   if (objects.empty()) return std::nullopt;
-  return Target{&kind, ns, std::move(objects[world_.random().Below(objects.size())])};
+  return Target{&kind, ns, objects[world_.random().Below(objects.size())]};
 }
 
 std::string Users::Collection(const Kind& kind, const std::string& ns) const {
@@ -323,8 +324,8 @@ void Users::ChangeFinalizers(const Kind& kind) {
 
 // The other controller lets the object go.
 void Users::Unhold(const Target& target) {
-  const Json object = world_.Ask({.path = ObjectPath(target)}).body;
-  const Json all = object["metadata"].get_value_or<Json>("finalizers", Json::Array());
+  const Json object = world_.Ask({.path = ObjectPath(target)}).body();
+  const Json& all = Part(object["metadata"], "finalizers");
   const Json kept = WithoutHold(all);
   if (kept.size() == all.size()) return;
   Json patch;
@@ -389,8 +390,8 @@ void Users::BackUp() {
   backup_.clear();
   for (const Kind& kind : kinds_) {
     for (const std::string& ns : namespaces_) {
-      for (Json& object : world_.List(Collection(kind, ns)))
-        backup_.push_back({&kind, ns, std::move(object)});
+      for (const Json& object : world_.List(Collection(kind, ns)))
+        backup_.push_back({&kind, ns, object});
     }
   }
 }
@@ -408,8 +409,8 @@ void Users::Restore(const Kind& kind) {
 void Users::DeleteAll() {
   for (const Kind& kind : kinds_) {
     for (const std::string& ns : namespaces_) {
-      for (Json& object : world_.List(Collection(kind, ns))) {
-        const Target target{&kind, ns, std::move(object)};
+      for (const Json& object : world_.List(Collection(kind, ns))) {
+        const Target target{&kind, ns, object};
         Unhold(target);
         world_.Ask({.method = kube::Method::kDelete, .path = ObjectPath(target)});
       }

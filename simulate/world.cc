@@ -242,7 +242,7 @@ World::Answer World::Ask(kube::Request request) {
   Answer answer;
   Handle(request, "user", [&](kube::Response response) {
     answer.code = response.code;
-    if (!response.body.empty()) answer.body = Json::parse(response.body);
+    answer.text = std::move(response.body);
   });
   return answer;
 }
@@ -254,22 +254,23 @@ World::Answer World::Merge(std::string path, std::string patch) {
               .content_type = "application/merge-patch+json"});
 }
 
-Json World::Must(kube::Request request) {
+World::Answer World::Must(kube::Request request) {
   const std::string what = Format("{} {}", Name(request.method), request.path);
   Answer answer = Ask(std::move(request));
   if (answer.code < 200 || answer.code >= 300) {
-    log::Error("a scenario's own request failed",
-               {{"request", what}, {"answer", answer.body.to_string()}});
+    log::Error("a scenario's own request failed", {{"request", what}, {"answer", answer.text}});
     std::abort();
   }
-  return std::move(answer.body);
+  return answer;
 }
 
-std::vector<Json> World::List(const std::string& path) {
-  std::vector<Json> items;
-  const Json list = Must({.path = path});
-  for (const Json& item : list["items"].array_range()) items.push_back(item);
-  return items;
+Documents World::List(const std::string& path) const {
+  auto objects = server_->Look(path);
+  if (!objects) {
+    log::Error("a scenario reads what nobody serves", {{"path", path}});
+    std::abort();
+  }
+  return Documents(std::move(*objects));
 }
 
 void World::Print(const std::string& line) const {

@@ -11,6 +11,7 @@
 #include "json/json.h"
 #include "kube/memory/server.h"
 #include "log/format.h"
+#include "simulate/documents.h"
 #include "simulate/faults.h"
 #include "simulate/network.h"
 #include "simulate/process.h"
@@ -47,20 +48,30 @@ class World {
   // By whom the request is that is being carried out: see Scenario::Check.
   const std::string& writer() const { return writer_; }
 
-  // A user's request, carried out at once. The answer's body as JSON; null when it has none.
-  struct Answer {
+  // A user's request, carried out at once.
+  class Answer {
+   public:
     int code = 0;
-    Json body;
+    std::string text;
+
+    // As JSON, which is read when it is asked for first; an empty object when there is no text.
+    const Json& body() const {
+      if (!read_) read_ = text.empty() ? Json() : Json::parse(text);
+      return *read_;
+    }
+
+   private:
+    mutable std::optional<Json> read_;
   };
   Answer Ask(kube::Request request);
   // A user's merge patch.
   Answer Merge(std::string path, std::string patch);
   // For a user's request that has to succeed.
-  Json Must(kube::Request request);
+  Answer Must(kube::Request request);
   // Creates the chart's CustomResourceDefinitions.
   void InstallDefinitions();
-  // The items of a collection.
-  std::vector<Json> List(const std::string& path);
+  // The objects of a collection.
+  Documents List(const std::string& path) const;
 
   // A replica's request, carried out now.
   void Handle(const kube::Request& request, const std::string& writer,

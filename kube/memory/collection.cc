@@ -37,6 +37,11 @@ std::string EncodeObject(const Value& value) {
 Object::Object(Value object)
     : value(std::move(object)), text(EncodeObject(value)), version(VersionOf(value)) {}
 
+const Json& Object::document() const {
+  if (!document_) document_ = Json::parse(text);
+  return *document_;
+}
+
 std::string KeyOf(std::string_view ns, std::string_view name) {
   std::string key;
   key.reserve(ns.size() + 1 + name.size());

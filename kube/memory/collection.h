@@ -28,10 +28,15 @@ struct Object {
   std::string_view name() const { return TextAt(value, "metadata", "name"); }
   std::string_view uid() const { return TextAt(value, "metadata", "uid"); }
   bool deleting() const { return Find(value, "metadata", "deletionTimestamp") != nullptr; }
+  // For who reads it as Json: made of the text once. Not thread-safe.
+  const Json& document() const;
 
   const Value value;
   const std::string text;
   const std::uint64_t version;  // metadata.resourceVersion
+
+ private:
+  mutable std::optional<Json> document_;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 

@@ -1,4 +1,6 @@
 #include <array>
+#include <map>
+#include <mutex>
 
 #include "kube/memory/schema_node.h"
 #include "log/format.h"
@@ -192,14 +194,42 @@ class Parser {
   bool has_rules_ = false;
 };
 
+// The sound schemas that were read last, by their text. A definition's are read when it is
+// validated and when it is served, in each of the process's servers, and never change. Thread-safe.
+class KnownSchemas {
+ public:
+  std::shared_ptr<const Schema> Find(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    const auto found = schemas_.find(text);
+    return found == schemas_.end() ? nullptr : found->second;
+  }
+  void Add(std::string text, std::shared_ptr<const Schema> schema) {
+    if (text.size() > kMaxText) return;
+    const std::lock_guard lock(mutex_);
+    if (schemas_.size() == kMost) schemas_.clear();
+    schemas_.try_emplace(std::move(text), std::move(schema));
+  }
+
+ private:
+  static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMaxText = std::size_t{64} << 10;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Schema>> schemas_;
+};
+
 }  // namespace
 
 std::shared_ptr<const Schema> Schema::Parse(const Value& schema, const std::string& path,
                                             Causes& causes) {
+  static KnownSchemas known;
+  std::string text = schema.to_string();
+  if (auto found = known.Find(text)) return found;
+  const std::size_t before = causes.size();
   auto parsed = std::make_shared<Schema>();
   Parser parser(causes);
   parsed->root_ = parser.Read(schema, path);
   parsed->has_rules_ = parser.has_rules();
+  if (causes.size() == before) known.Add(std::move(text), parsed);
   return parsed;
 }
 

@@ -77,6 +77,27 @@ class Server::Impl {
     done(listed ? std::move(listed->response) : std::move(listed.error()));
   }
 
+  std::optional<Objects> Look(const std::string& path) const {
+    const auto target = RequestTarget::Parse(path);
+    const auto place = target ? ReadPath(*target) : std::nullopt;
+    if (!place) return std::nullopt;
+    const View view = cluster_.registry().Find(place->group, place->version, place->plural);
+    if (!view) return std::nullopt;
+    const Collection& collection = view.resource->objects;
+    Objects objects;
+    if (!place->name.empty()) {
+      if (auto object = collection.Find(KeyOf(place->ns, place->name)))
+        objects.push_back(std::move(object));
+      return objects;
+    }
+    const std::string prefix = place->ns.empty() ? "" : place->ns + "/";
+    collection.Each(prefix, "", std::nullopt, [&](const std::string&, const ObjectPtr& object) {
+      objects.push_back(object);
+      return true;
+    });
+    return objects;
+  }
+
   std::expected<async::Handle, Response> Watch(const Request& request, Watcher watcher) {
     auto target = RequestTarget::Parse(request.path);
     if (!target) return std::unexpected(Answer(BadRequest("the request's target is malformed")));
@@ -239,6 +260,10 @@ Server::Server(const Options& options) : impl_(std::make_unique<Impl>(options)) 
 Server::~Server() = default;
 
 void Server::Handle(const Request& request, Done done) { impl_->Handle(request, std::move(done)); }
+
+std::optional<Server::Objects> Server::Look(const std::string& path) const {
+  return impl_->Look(path);
+}
 
 std::expected<async::Handle, Response> Server::Watch(const Request& request, Watcher watcher) {
   return impl_->Watch(request, std::move(watcher));

@@ -15,6 +15,8 @@
 
 namespace berth::kube::memory {
 
+struct Object;
+
 // An API server in memory that keeps the real one's rules: resource versions and conflicts,
 // generation, finalizers, the status subresource, patches, paging, watches with bookmarks and 410,
 // custom resources with their schemas, selectors, admission. What it answers is compared with a
@@ -43,6 +45,11 @@ class Server {
   // Answers anything but a watch. `done` is called once, before Handle returns unless an admission
   // webhook takes its time. O(log n + size of the answer) but for lists.
   void Handle(const Request& request, Done done);
+
+  // The object that a path names, or those of the collection, in the order of a list: as they are
+  // stored, without text that has to be read again. None for a path that nobody serves.
+  using Objects = std::vector<std::shared_ptr<const Object>>;
+  std::optional<Objects> Look(const std::string& path) const;
 
   struct Watcher {
     // One line, with its newline, that all watchers with the same view share.

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "json/json.h"
+#include "kube/memory/collection.h"
 
 namespace berth::kube::memory {
 namespace {
@@ -49,6 +50,26 @@ TEST_F(MemoryServer, KeepsAConfigMap) {
       200);
   EXPECT_EQ(Send(Method::kDelete, path + "/a").code, 200);
   EXPECT_EQ(Send(Method::kGet, path + "/a").code, 404);
+}
+
+TEST_F(MemoryServer, LooksAtTheObjectsThatAListShows) {
+  InstallThings();
+  const std::string path = "/apis/x.dev/v1/namespaces/default/things";
+  for (const char* name : {"b", "a"}) {
+    Send(Method::kPost, path,
+         R"({"apiVersion":"x.dev/v1","kind":"Thing","metadata":{"name":")" + std::string(name) +
+             R"("}})");
+  }
+  const auto objects = server_.Look(path);
+  ASSERT_TRUE(objects);
+  const Json listed = Json::parse(Send(Method::kGet, path).body);
+  ASSERT_EQ(objects->size(), 2);
+  for (std::size_t i = 0; i < objects->size(); ++i)
+    EXPECT_EQ((*objects)[i]->document(), listed["items"][i]);
+  EXPECT_EQ(server_.Look(path + "/b").value().at(0), objects->at(1));
+  EXPECT_EQ(server_.Look(path + "/c").value().size(), 0);
+  EXPECT_EQ(server_.Look("/apis/x.dev/v1/namespaces/other/things").value().size(), 0);
+  EXPECT_FALSE(server_.Look("/apis/x.dev/v1/nothings"));
 }
 
 TEST_F(MemoryServer, RefusesAConfigMapOf60000BadKeysInAShortAnswer) {
