@@ -43,6 +43,10 @@ constexpr std::array<const char*, 7> kRefusals = {"COMMODITY.INVALID_COMPONENT",
                                                   "QuotaExceeded.Eip",
                                                   "ResourceNotFound.PublicIpAddressPool",
                                                   "Unheard.Of"};
+// Codes that say nothing of whether the call was carried out.
+constexpr std::array<const char*, 6> kUnlistedCodes = {"IdempotentProcessing", "IdempotentFailed",
+                                                       "ReserveIpFail",        "OrderError.EIP",
+                                                       "SignatureNonceUsed",   "Unheard.Of"};
 constexpr std::array<const char*, 7> kActions = {
     "TagResources",      "UnTagResources",    "ModifyEipAddressAttribute",  "AllocateEipAddress",
     "ReleaseEipAddress", "MoveResourceGroup", "AddCommonBandwidthPackageIp"};
@@ -87,7 +91,7 @@ class Eip::Trouble : public simulator::Fates {
       fate.carried_out = false;
     } else if (!owner_.passing_.empty()) {
       fate.refusal = {400, owner_.passing_.back(), kPasses};
-      fate.carried_out = false;
+      fate.carried_out = MayBeCarriedOut(*fate.refusal) && random.Chance(0.2);
     } else if (owner_.blind_ > 0 && Calls(request, "DescribeEipAddresses")) {
       fate.refusal = {400, "InvalidParameter", kPasses};
       fate.carried_out = false;
@@ -98,18 +102,20 @@ class Eip::Trouble : public simulator::Fates {
       fate.refusal = simulator::Throttled();
       fate.carried_out = false;
     } else if (random.Chance(faults.refused)) {
-      switch (random.Below(3)) {
+      switch (random.Below(4)) {
         case 0:
           fate.refusal = simulator::Throttled();
           break;
         case 1:
           fate.refusal = simulator::Unavailable();
           break;
+        case 2:
+          fate.refusal = {400, kUnlistedCodes[random.Below(kUnlistedCodes.size())], kPasses};
+          break;
         default:
           fate.refusal = simulator::InternalError();
       }
-      // A cloud that reports an internal error may have carried out the call all the same.
-      fate.carried_out = fate.refusal->http_code >= 500 && random.Chance(0.3);
+      fate.carried_out = MayBeCarriedOut(*fate.refusal) && random.Chance(0.3);
     }
     if (Calls(request, "DescribeEipAddresses")) fate.empty_list = DrawEmptyList(request);
     if (fate.empty_list) owner_.empty_list_at_ = world_.scheduler().Now();
@@ -119,6 +125,12 @@ class Eip::Trouble : public simulator::Fates {
   }
 
  private:
+  // A cloud that reports an error of its own, or one that nobody has heard of, may have carried out
+  // the call all the same.
+  static bool MayBeCarriedOut(const simulator::Refusal& refusal) {
+    return refusal.http_code >= 500 || std::ranges::contains(kUnlistedCodes, refusal.code);
+  }
+
   static bool Calls(const http::Request& request, const std::string& action) {
     return std::ranges::contains(request.headers, http::Header{"x-acs-action", action});
   }
@@ -137,7 +149,7 @@ class Eip::Trouble : public simulator::Fates {
     return true;
   }
 
-  // The answer is lost, and the same request refused when it is repeated.
+  // The answer is lost, or says something else, and the same request refused when it is repeated.
   void DrawRepetition(const http::Request& request, simulator::Fate& fate) {
     static constexpr std::size_t kUidLength = 36;
     static constexpr std::string_view kToken = "ClientToken=berth-";
@@ -148,7 +160,15 @@ class Eip::Trouble : public simulator::Fates {
     const auto known = owner_.refused_repetitions_.find(uid);
     if (known == owner_.refused_repetitions_.end()) {
       if (fate.refusal || !random.Chance(world_.faults().lost_answer)) return;
-      fate.answered = false;
+      if (random.Chance(0.5)) {
+        fate.answered = false;
+      } else {
+        fate.refusal = {400, kUnlistedCodes[random.Below(kUnlistedCodes.size())], kPasses};
+      }
+      if (random.Chance(0.3)) {
+        world_.scheduler().After(random.Between(0s, 5s),
+                                 [this, uid] { owner_.GiveUp(world_, uid); });
+      }
       owner_.refused_repetitions_[uid] = 1 + static_cast<int>(random.Below(2));
       // It may never be repeated, and an address is listed in the end.
       world_.scheduler().After(60s, [this, uid] { owner_.refused_repetitions_[uid] = 0; });
@@ -230,7 +250,9 @@ void Eip::SetUp(World& world) {
   trouble_ = std::make_unique<Trouble>(world, *this);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
   world.InstallDefinitions();
-  for (int i = 0; i < 3; ++i) own_.push_back(cloud_.vpc().CreateEip({.name = "own"}));
+  for (int i = 0; i < 3; ++i) {
+    own_.push_back(cloud_.vpc().CreateEip({.name = "own", .tags = {{kOthersTag, kOthersValue}}}));
+  }
   for (int i = 0; i < 2; ++i) packages_.push_back(cloud_.vpc().CreatePackage(100));
   InstallWebhooks(world);
   users_ = std::make_unique<Users>(

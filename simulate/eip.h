@@ -25,16 +25,19 @@ namespace berth::simulate {
 // key for a while, refuses with codes that pass, and shows an address late; an access key of
 // another account, or another region, for a while; at times one of these faults, or a refusal of
 // one action, goes on for long after the others; an answer that lists nothing, and a request whose
-// answer is lost and whose repetition is refused; users who make, change, import, restore and
-// delete objects, copy a status to another object and take away all that Berth goes by, and others
-// who change and delete addresses in the cloud. What must hold: see EipWitness. In the end no
-// address is left that has no object, and every object's is as its spec says, or the object says
-// truly why not.
+// answer is lost, or has a code that nobody knows, and whose repetition is refused; users who make,
+// change, import, restore and delete objects, copy a status to another object and take away all
+// that Berth goes by, and others who change and delete addresses in the cloud. What must hold: see
+// EipWitness. In the end no address is left that has no object, and every object's is as its spec
+// says, or the object says truly why not.
 class Eip : public SystemScenario {
  public:
   static constexpr const char* kCollection = "/apis/eip.alibabacloud.com/v1alpha1/eips";
   static constexpr const char* kRegion = "cn-hangzhou";
   static constexpr const char* kKeyId = "LTAIsimulated";
+  // A tag of all addresses that users had before.
+  static constexpr const char* kOthersTag = "stage";
+  static constexpr const char* kOthersValue = "x";
   // In the message of every refusal that passes.
   static constexpr const char* kPasses = "this will pass";
   // The kind of a storm of throttles.
@@ -67,6 +70,7 @@ class Eip : public SystemScenario {
   void Act(World& world);
   void DropTags(World& world);
   void ThinkAgain(World& world);
+  void FallBack(World& world);
   void AdoptElsewhere(World& world, const std::string& uid, const std::string& id);
   void CheckDeletionTold(World& world, const std::string& uid);
   void RenameTag(World& world);
@@ -79,6 +83,7 @@ class Eip : public SystemScenario {
   void Overwrite(World& world, const Json& object, const Json& status);
   void WriteStatus(World& world, const std::string& name, const Json& status);
   void FollowAdvice(World& world, const std::string& uid);
+  void GiveUp(World& world, const std::string& uid);
   void NoteAttempt(const Json& object);
   void Meddle(World& world);
   void SomeStorm(World& world);
@@ -98,6 +103,7 @@ class Eip : public SystemScenario {
   std::optional<std::string> CheckTold(const Json& object);
   std::optional<std::string> CheckTruth(World& world, const Json& object) const;
   std::optional<std::string> CheckToken(World& world, const Json& object) const;
+  std::optional<std::string> CheckOthersTags() const;
   std::optional<std::string> CheckFollowed(World& world, bool throttled);
   static std::optional<std::string> CheckOver(World& world);
   void Note(World& world);

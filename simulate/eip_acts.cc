@@ -26,7 +26,7 @@ void Eip::Act(World& world) {
   }
   if (roll < 89) return ThinkAgain(world);
   if (roll < 91) return RenameTag(world);
-  if (roll < 92) return ForgeOwner(world);
+  if (roll < 93) return ForgeOwner(world);
   Meddle(world);
 }
 
@@ -82,11 +82,17 @@ void Eip::ThinkAgain(World& world) {
   const std::string id =
       IsSettled(objects[last]) ? Text(Part(objects[last], "status"), "allocationID") : "";
   const bool adopted = !id.empty() && random.Chance(0.3);
+  const bool falls_back = random.Chance(0.3);
   const std::string change = random.Chance(0.5)
                                  ? R"({"spec":{"releaseStrategy":"Never"}})"
                                  : Format(R"({{"metadata":{{"annotations":{{"{}":"abandon"}}}}}})",
                                           eip::kOnStuckAnnotation);
-  world.scheduler().After(random.Between(0s, 30s), [this, &world, path, change, adopted, uid, id] {
+  const auto until_deleted = random.Between(0s, 30s);
+  if (falls_back) {
+    world.scheduler().After(until_deleted + random.Between(1s, 5s),
+                            [this, &world] { FallBack(world); });
+  }
+  world.scheduler().After(until_deleted, [this, &world, path, change, adopted, uid, id] {
     world.Ask({.method = kube::Method::kDelete, .path = path});
     world.scheduler().After(30s, [this, &world, uid] { CheckDeletionTold(world, uid); });
     world.scheduler().After(world.random().Between(0s, 5s),
@@ -95,6 +101,20 @@ void Eip::ThinkAgain(World& world) {
                               world.Merge(path, change);
                             });
   });
+}
+
+// The cloud gives up a release that it has begun, perhaps when its object is gone already.
+void Eip::FallBack(World& world) {
+  Note(world);
+  for (const cloud::Eip& eip : cloud_.vpc().Eips()) {
+    if (eip.status != "Releasing") continue;
+    world.Trace("{} is not released after all", eip.allocation_id);
+    const std::string id = eip.allocation_id;
+    witness_.Orphan(witness_.OwnerOf(id));
+    witness_.FellBack(id);
+    cloud_.vpc().Edit(id).status = "Available";
+    return;
+  }
 }
 
 // The tag of the object's address names an object of another cluster from now on.
@@ -161,6 +181,12 @@ void Eip::ForgeOwner(World& world) {
   cloud::Tags tags = eip->tags;
   tags[std::string(eip::kOwnerTag)] = UidOf(object);
   cloud_.vpc().SetTags(id, tags);
+  const Json& other = objects[random.Below(objects.size())];
+  if (UidOf(other) == UidOf(object) || random.Chance(0.5)) return;
+  // So that the object looks for its tag when it goes.
+  world.Trace("the status of {} is copied to {}", NameOf(object), NameOf(other));
+  Overwrite(world, other, Part(object, "status"));
+  world.Ask({.method = kube::Method::kDelete, .path = PathOf(NameOf(object))});
 }
 
 // A user writes another object's status into this one. Its own address is still found if spec names
@@ -203,6 +229,14 @@ void Eip::FollowAdvice(World& world, const std::string& uid) {
   for (const Json& object : world.List(kCollection)) {
     if (UidOf(object) != uid) continue;
     world.Merge(PathOf(NameOf(object)), R"({"spec":{"description":"as advised"}})");
+  }
+}
+
+// A user deletes an object that has failed.
+void Eip::GiveUp(World& world, const std::string& uid) {
+  for (const Json& object : world.List(kCollection)) {
+    if (UidOf(object) != uid) continue;
+    world.Ask({.method = kube::Method::kDelete, .path = PathOf(NameOf(object))});
   }
 }
 

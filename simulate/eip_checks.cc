@@ -55,6 +55,7 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
                                       const kube::Request& request) {
   const auto objects = world.List(kCollection);
   if (auto wrong = See(world, objects)) return wrong;
+  if (auto wrong = CheckOthersTags()) return wrong;
   if (writer == "user") {
     for (const Json& object : objects) {
       NoteSyncTime(object);
@@ -87,6 +88,22 @@ std::optional<std::string> Eip::Check(World& world, const std::string& writer,
     }
     if (!told_watch_) continue;
     if (auto wrong = told_watch_->Saw(object, now)) return wrong;
+  }
+  return std::nullopt;
+}
+
+// Whether a tag was taken off that others had set before.
+std::optional<std::string> Eip::CheckOthersTags() const {
+  for (const std::string& id : own_) {
+    const cloud::Eip* eip = cloud_.vpc().Find(id);
+    if (!eip || witness_.IsUntagged(id) || eip->tags.contains(kOthersTag)) continue;
+    // Somebody has told an object that it is its own, or given the tag another value.
+    const auto namers = witness_.NamersOf(id);
+    const bool misled = std::ranges::any_of(namers, [&](const std::string& uid) {
+      return wiped_.contains(uid) || edited_.contains(uid) || forged_.contains(uid) ||
+             witness_.IsExcused(uid) || witness_.HasAsked(uid);
+    });
+    if (!misled) return Format("{} lacks the tag {}, which others had set", id, kOthersTag);
   }
   return std::nullopt;
 }
@@ -183,6 +200,13 @@ std::optional<std::string> Eip::CheckTruth(World& world, const Json& object) con
   using State = EipHistory::State;
   const auto has_been = [&](const auto& like) { return history_.HasBeen(id, since, like); };
   if (reason == "Created" || reason == "Updated") {
+    const Json protection =
+        Part(object, "spec").get_value_or<Json>("securityProtectionTypes", Json::Array());
+    if (!has_been([&](const State& state) {
+          return state && state->eip.security_protection_types.size() >= protection.size();
+        })) {
+      return name + " is told to be in sync, and has another protection";
+    }
     if (!has_been([&](const State& state) { return state && !CheckAddress(object, state->eip); })) {
       return Format("{} is told to be in sync: {}", name, id);
     }

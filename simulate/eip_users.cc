@@ -34,6 +34,8 @@ Json UsualSpec(Dice& random, const std::function<std::string()>& some_address,
   if (random.Chance(0.4)) spec["name"] = Format("n{}", random.Below(3));
   if (random.Chance(0.3)) spec["description"] = "made in a simulation";
   if (random.Chance(0.3)) spec["tags"]["team"] = Format("t{}", random.Below(3));
+  // As it has it already.
+  if (import && random.Chance(0.3)) spec["tags"]["stage"] = "x";
   if (random.Chance(0.2)) spec["resourceGroupID"] = Format("rg-{}", random.Below(2));
   if (random.Chance(0.2)) spec["bandwidthPackageID"] = packages[random.Below(packages.size())];
   if (random.Chance(0.3)) spec["releaseStrategy"] = random.Chance(0.5) ? "Never" : "OnDelete";

@@ -256,7 +256,12 @@ std::optional<std::string> EipWitness::CheckEvent(const std::string& uid, const 
   }
   const bool gone = reason == "Released" || reason == "AlreadyReleased";
   const cloud::Eip* eip = Find(id);
-  if (gone && eip && eip->status != "Releasing") {
+  // Berth looks again within half a minute.
+  constexpr auto kLooksAgain = std::chrono::seconds(40);
+  const auto fell_back = fell_back_.find(id);
+  const bool unseen =
+      fell_back != fell_back_.end() && now_ - fell_back->second < grace_ + kLooksAgain;
+  if (gone && !unseen && eip && eip->status != "Releasing") {
     return Format("an event says \"{}\", and it is {}", note, eip->status);
   }
   return std::nullopt;

@@ -45,6 +45,19 @@ class EipWitness {
     adopters_.insert(kElsewhere);
     adopted_[id] = when;
   }
+  // The cloud has given up its release.
+  void FellBack(const std::string& id) {
+    released_.erase(id);
+    fell_back_[id] = now_;
+  }
+  // Whether others took its tags off.
+  bool IsUntagged(const std::string& id) const { return untagged_.contains(id); }
+  // Everybody who has ever named it.
+  std::set<std::string> NamersOf(const std::string& id) const {
+    const auto found = namers_.find(id);
+    return found == namers_.end() ? std::set<std::string>() : found->second;
+  }
+  bool HasAsked(const std::string& uid) const { return adopters_.contains(uid); }
   // The object is gone, with nobody having been asked what becomes of its address.
   void Orphan(const std::string& uid) { stays_.insert(uid); }
   // Others took its tags off: it is not another object's any more.
@@ -92,7 +105,8 @@ class EipWitness {
   std::map<std::string, std::string> tag_;  // address to the uid that its tag names
   std::set<std::string> untagged_;          // addresses whose tags others took off
   bool purchases_refused_ = false;
-  std::set<std::string> released_;  // addresses that Berth has released
+  std::set<std::string> released_;                     // addresses that Berth has released
+  std::map<std::string, async::TimePoint> fell_back_;  // address, when
   std::map<std::string, async::WallTime> adopted_;
   std::set<std::string> adopters_;  // uids that have asked for an address of another
   struct Claim {

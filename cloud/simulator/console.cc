@@ -29,6 +29,7 @@ std::optional<Fault> ReadFault(const Json& body, std::span<const FaultName> name
     fault.kind = kind;
     ++kinds;
   }
+  if (fault.kind == Fault::Kind::kCarriedOut && fault.code.empty()) return std::nullopt;
   if (kinds != 1 || fault.action.empty() || fault.count == 0) return std::nullopt;
   return fault;
 }

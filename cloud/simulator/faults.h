@@ -16,6 +16,7 @@ namespace berth::cloud::simulator {
 struct Fault {
   enum class Kind {
     kRefused,     // with `code`; nothing is carried out
+    kCarriedOut,  // and refused with `code` all the same
     kLostAnswer,  // carried out, never answered
     kDelayed,     // the answer comes `delay` later
     kFallsBack,   // accepted, but what it began ends in the state before

@@ -69,15 +69,15 @@ async::Handle Transport::Send(http::Request request, Done done) {
 Fate Network::Draw(const http::Request& request) {
   Fate fate = fates_.Draw(request);
   if (cloud_.faults().all().empty()) return fate;
-  const auto fault = cloud_.faults().Take(
-      cloud_.ActionOf(request),
-      {Fault::Kind::kRefused, Fault::Kind::kLostAnswer, Fault::Kind::kDelayed});
+  const auto fault = cloud_.faults().Take(cloud_.ActionOf(request),
+                                          {Fault::Kind::kRefused, Fault::Kind::kCarriedOut,
+                                           Fault::Kind::kLostAnswer, Fault::Kind::kDelayed});
   if (!fault) return fate;
   fate.back += fault->delay;
   if (fault->kind == Fault::Kind::kLostAnswer) fate.answered = false;
-  if (fault->kind == Fault::Kind::kRefused) {
+  if (fault->kind == Fault::Kind::kRefused || fault->kind == Fault::Kind::kCarriedOut) {
     fate.refusal = cloud_.RefusalWith(fault->code);
-    fate.carried_out = false;
+    fate.carried_out = fault->kind == Fault::Kind::kCarriedOut;
   }
   return fate;
 }

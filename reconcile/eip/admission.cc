@@ -41,13 +41,18 @@ constexpr std::array<std::string_view, 2> kCycles = {"Month", "Year"};
 constexpr std::array<std::string_view, 1> kProtections = {"AntiDDoS_Enhanced"};
 constexpr std::array<std::string_view, 2> kStrategies = {"Never", "OnDelete"};
 
+// It names an address to have. The lost one that it is to have another one for does not count.
+bool HasAddress(const Object& object) {
+  return !object.allocation_id.empty() || object.NamesAddress();
+}
+
 // Its address was there before: nothing is allocated for it.
 bool IsImport(const Object& object) {
-  return object.origin != Origin::kCreated && !object.attempt && !object.ClaimedId().empty();
+  return object.origin != Origin::kCreated && !object.attempt && HasAddress(object);
 }
 
 // There is an address, or an attempt at one that asks for what it asked for at first.
-bool IsSettled(const Object& object) { return object.attempt || !object.ClaimedId().empty(); }
+bool IsSettled(const Object& object) { return object.attempt || HasAddress(object); }
 
 // How the address is paid for, or will be; empty when nobody can say yet.
 struct Terms {
@@ -56,7 +61,11 @@ struct Terms {
 };
 
 Terms TermsOf(const Proposal& proposal) {
-  Terms terms{proposal.internet_charge_type, proposal.instance_charge_type};
+  Terms terms;
+  // Those of the status are of an address that is lost otherwise.
+  if (HasAddress(proposal.object)) {
+    terms = {proposal.internet_charge_type, proposal.instance_charge_type};
+  }
   if (IsImport(proposal.object)) return terms;
   const Spec& spec = proposal.object.spec;
   if (terms.internet.empty()) terms.internet = spec.PaidBy();
@@ -269,7 +278,7 @@ void CheckChange(Verdict& verdict, const Proposal& now, const Proposal& before) 
   CheckIdChange(verdict, now.object, before.object);
   if (!IsSettled(before.object)) return;
   // A field may always be set to the cloud's value: spec did not set it, or an import is not so.
-  const bool allocating = before.object.ClaimedId().empty();
+  const bool allocating = !HasAddress(before.object);
   const auto keep = [&](const char* field, const std::string& was, const std::string& is,
                         const std::string& told) {
     if (is == was || (is == told && (was.empty() || (!allocating && !told.empty())))) return;
@@ -288,7 +297,10 @@ void CheckChange(Verdict& verdict, const Proposal& now, const Proposal& before) 
   keep(kInstanceCharge, was.instance_charge_type, is.instance_charge_type,
        before.instance_charge_type);
   keep("spec.publicIPAddressPoolID", was.pool, is.pool, before.pool);
-  keep(kProtection, Joined(was.protection), Joined(is.protection), "");
+  // Without a word it is as it is in the cloud.
+  if (allocating || !is.protection.empty()) {
+    keep(kProtection, Joined(was.protection), Joined(is.protection), "");
+  }
   if (is.period != was.period || is.pricing_cycle != was.pricing_cycle ||
       is.auto_pay != was.auto_pay) {
     verdict.warnings.emplace_back(
@@ -399,11 +411,14 @@ std::vector<std::pair<std::string, std::string>> Defaults(const Object& now, con
   const auto fill = [&](const char* member, const std::string& given, const std::string& value) {
     if (given.empty() && !value.empty()) members.emplace_back(member, value);
   };
-  if (before && IsSettled(*before)) {
-    fill("allocationID", now.spec.allocation_id, before->spec.allocation_id);
+  if (before) fill("allocationID", now.spec.allocation_id, before->spec.allocation_id);
+  // The ID of a lost address, in whose place there is none yet, says nothing of how it is paid for.
+  const bool lacks = before && !IsSettled(*before);
+  if (before && !lacks) {
     fill("internetChargeType", now.spec.internet_charge_type, before->spec.internet_charge_type);
     fill("instanceChargeType", now.spec.instance_charge_type, before->spec.instance_charge_type);
-  } else if (now.spec.allocation_id.empty()) {
+  } else if (now.spec.allocation_id.empty() ||
+             (lacks && now.spec.allocation_id == before->spec.allocation_id)) {
     fill("internetChargeType", now.spec.internet_charge_type, now.spec.PaidBy());
     fill("instanceChargeType", now.spec.instance_charge_type, "PostPaid");
   }

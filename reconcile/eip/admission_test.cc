@@ -60,6 +60,28 @@ Verdict Update(const Given& before, const Given& now) {
   return JudgeEip(now.Read(), &was, {});
 }
 
+// Its address is lost, and the attempt at another one was refused: it has neither.
+TEST(EipAdmission, AfterARefusedReplacementTheSpecCanBeChanged) {
+  const std::string lost = R"("allocationID":"eip-1")";
+  const std::string status =
+      R"("attempt":{"replaces":"eip-1"},"attempts":2,"isp":"BGP","internetChargeType":"PayByTraffic")";
+  const Given before{lost + R"(,"isp":"BGP","internetChargeType":"PayByTraffic")", status};
+  const Given good{
+      lost + R"(,"isp":"BGP_PRO","internetChargeType":"PayByBandwidth","bandwidth":"300")", status};
+  EXPECT_THAT(Faults(Update(before, good)), IsEmpty());
+  const Given wrong{lost + R"(,"isp":"ChinaTelecom","internetChargeType":"PayByTraffic")", status};
+  EXPECT_THAT(Faults(Update(before, wrong)),
+              ElementsAre(HasSubstr("must be PayByBandwidth for a ChinaTelecom address")));
+  const Given other{R"("allocationID":"eip-2","isp":"BGP","internetChargeType":"PayByTraffic")",
+                    status};
+  EXPECT_THAT(Faults(Update(before, other)), ElementsAre(StartsWith("spec.allocationID: ")));
+  const Object now = Given{R"("isp":"BGP_PRO")", status}.Read().object;
+  const Object was = before.Read().object;
+  EXPECT_THAT(Defaults(now, &was), UnorderedElementsAre(Pair("allocationID", "eip-1"),
+                                                        Pair("internetChargeType", "PayByTraffic"),
+                                                        Pair("instanceChargeType", "PostPaid")));
+}
+
 TEST(EipAdmission, WhatIsRightIsTakenWithoutAWord) {
   for (const char* spec :
        {"", R"("bandwidth":"200")", R"("bandwidth":"1","internetChargeType":"PayByTraffic")",
@@ -411,6 +433,11 @@ TEST(EipAdmission, AnImportThatIsNotAsTheSpecSaysCanBeCorrected) {
     EXPECT_THAT(Faults(Update({is + id, told}, {was + id, told})), ElementsAre(StartsWith(field)))
         << "away from the cloud's value";
   }
+  const std::string id = R"("allocationID":"eip-1")";
+  EXPECT_THAT(Faults(Update({R"("securityProtectionTypes":["AntiDDoS_Enhanced"],)" + id, told},
+                            {id, told})),
+              IsEmpty())
+      << "nothing is said of it";
 }
 
 TEST(EipAdmission, WhatCanChangeMay) {

@@ -308,6 +308,53 @@ TEST_F(EipDeletionTest, NoAddressIsBoughtInPlaceOfALostOneWhenTheUserTakesThatBa
   }
 }
 
+// With so many tags there is none to look for, and the next leader cannot know what was sent.
+TEST_F(EipDeletionTest, AWithdrawnReplacementIsNotBoughtByTheNextLeader) {
+  const std::string annotation = R"({"metadata":{"annotations":{"eip.alibabacloud.com/on-lost":)";
+  Create("web", TwentyTags());
+  Create("year", std::string(kPrePaid) + "," + TwentyTags());
+  executor_.Advance(30s);
+  for (const char* name : {"web", "year"}) cloud_.vpc().DeleteEip(Status(name, "allocationID"));
+  executor_.Advance(10min);
+  Slow("AllocateEipAddress", [this] { Create("slow", ""); });
+  for (const char* name : {"web", "year"}) Merge(name, annotation + R"("reallocate"}}})");
+  executor_.Advance(10s);
+  ChangeLeader([&] {
+    for (const char* name : {"web", "year"}) {
+      ASSERT_TRUE(Get(name)["status"]["attempt"].contains("clientToken"));
+      Merge(name, annotation + "null}}}");
+    }
+  });
+  executor_.Advance(10min);
+  EXPECT_EQ(cloud_.vpc().Eips().size(), 1u) << "that of slow";
+  for (const char* name : {"web", "year"}) {
+    EXPECT_THAT(Ready(name), HasSubstr("False Lost the cloud did not say whether"));
+    Merge(name, annotation + R"("reallocate"}}})");
+    executor_.Advance(1min);
+    EXPECT_THAT(Ready(name), HasSubstr("True "));
+  }
+}
+
+// The cloud gives up what it has begun.
+TEST_F(EipDeletionTest, AnAddressThatIsStillThereIsNotSaidToBeReleased) {
+  Create("web", "");
+  executor_.Advance(30s);
+  const std::string id = Status("web", "allocationID");
+  Delete("web");
+  executor_.Advance(1s);
+  ASSERT_EQ(Status("web", "status"), "Releasing");
+  cloud_.vpc().Edit(id).status = "Available";
+  cloud_.vpc().Edit(id).deletion_protection = true;
+  executor_.Advance(10s);
+  EXPECT_THAT(Ready("web"), HasSubstr("protected"));
+  Annotate("web", kOnStuckAnnotation, "abandon");
+  executor_.Advance(10s);
+  EXPECT_FALSE(Exists("web"));
+  ASSERT_TRUE(IsThere(id));
+  EXPECT_THAT(Events(), Not(HasSubstr(id + " was released")));
+  EXPECT_THAT(Events(), HasSubstr(id + " may have been released"));
+}
+
 TEST_F(EipDeletionTest, AChangeThatWasCarriedOutIsToldThoughTheObjectChangesMeanwhile) {
   Create("web", R"("bandwidth":"5")");
   executor_.Advance(30s);

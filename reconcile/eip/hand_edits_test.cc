@@ -44,6 +44,54 @@ TEST_F(EipHandEditTest, AnImportDoesNotBecomeItsOwnByATagThatWasSetByHand) {
   EXPECT_TRUE(IsThere(id));
 }
 
+// Another object has a copy of its status, so its tag is looked for.
+TEST_F(EipHandEditTest, AnImportIsKeptThoughItsTagWasSetByHandAndItsStatusCopied) {
+  const std::string id = Import("web");
+  cloud_.vpc().SetQuota(0);
+  Create("mail", "");
+  executor_.Advance(10s);
+  cloud_.vpc().SetTags(id, {{std::string(kOwnerTag), Uid("web")}});
+  WriteStatus("mail", Get("web")["status"]);
+  DeleteAndWait("web");
+  EXPECT_TRUE(IsThere(id));
+}
+
+// As from a backup of an object that had the address before.
+TEST_F(EipHandEditTest, AnImportDoesNotBecomeItsOwnByTheAttemptOfAnotherObject) {
+  const std::string id = Import("web");
+  Json status;
+  status["origin"] = "Created";
+  status["attempts"] = 1;
+  status["attempt"]["number"] = 1;
+  status["attempt"]["clientToken"] = ClientToken("a-uid-of-before", 1);
+  WriteStatus("web", status);
+  DeleteAndWait("web");
+  EXPECT_TRUE(IsThere(id));
+}
+
+TEST_F(EipHandEditTest, TagsThatAnImportHadBeforeAreNotTakenOff) {
+  const std::string id = cloud_.vpc().CreateEip({.tags = {{"team", "shop"}}});
+  Create("web", Format(R"("allocationID":"{}","tags":{{"team":"shop","stage":"x"}})", id));
+  executor_.Advance(30s);
+  ASSERT_THAT(Ready("web"), StartsWith("True"));
+  EXPECT_FALSE(Get("web")["status"]["tags"].contains("team"));
+  Merge("web", R"({"spec":{"tags":null}})");
+  executor_.Advance(30s);
+  EXPECT_EQ(cloud_.vpc().Find(id)->tags, (cloud::Tags{{"team", "shop"}}));
+}
+
+// Those of an address that Berth has allocated are its own.
+TEST_F(EipHandEditTest, TagsAreTakenOffAfterAStatusWasLost) {
+  Create("web", R"("tags":{"team":"shop"})");
+  executor_.Advance(30s);
+  WipeStatus("web");
+  executor_.Advance(1min);
+  EXPECT_EQ(Address("web")->tags.at("team"), "shop");
+  Merge("web", R"({"spec":{"tags":null}})");
+  executor_.Advance(30s);
+  EXPECT_FALSE(Address("web")->tags.contains("team"));
+}
+
 TEST_F(EipHandEditTest, AnImportDoesNotBecomeItsOwnByItsStatus) {
   const std::string id = Import("web");
   SetStatus("web", "origin", "Created");

@@ -39,6 +39,15 @@ constexpr const char* kPeriod = "period";
 constexpr const char* kAutoPay = "autoPay";
 constexpr std::string_view kTag = "tag:";  // and its key
 
+// Whether the status counts attempts of the object: an attempt of another one shows that it is a
+// copy.
+bool CountsAttempts(kube::JsonView status, std::string_view uid) {
+  const kube::JsonView attempt = status["attempt"];
+  const std::string_view token = attempt["clientToken"].StringOr("");
+  const bool own = token.empty() || token.starts_with(Format("berth-{}-", uid));
+  return own && (status["attempts"].exists() || attempt.exists());
+}
+
 Attempt AttemptFrom(kube::JsonView status, std::string_view uid) {
   const kube::JsonView view = status["attempt"];
   Attempt attempt{
@@ -157,7 +166,7 @@ kube::Result<Object> Object::From(kube::JsonView object) {
                 .joined_package = Text(status["joinedPackage"]),
                 .release_sent = status["releaseSent"].Bool().value_or(false),
                 .attempt = AttemptFrom(status, object["metadata"]["uid"].StringOr("")),
-                .counted = status["attempts"].exists() || status["attempt"].exists(),
+                .counted = CountsAttempts(status, object["metadata"]["uid"].StringOr("")),
                 .place = {Text(status["region"]), Text(status["account"])},
                 .applied_tags = TagsOf(status["tags"]),
                 .cloud_status = {},

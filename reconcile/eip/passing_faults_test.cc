@@ -135,12 +135,12 @@ TEST_F(EipSystemTest, AfterAnOutageTheFirstSuccessWakesAll) {
 TEST_F(EipSystemTest, ASpecThatIsChangedWhileItIsRefusedIsFollowed) {
   script_.on_call = [](const std::string& action, cloud::simulator::Fate& fate) {
     if (action != "AllocateEipAddress") return;
-    fate.refusal = {400, "InvalidBandwidth.Odd", "The bandwidth is odd."};
+    fate.refusal = {400, "InvalidRegionId.NotFound", "There is no such region."};
     fate.carried_out = false;
   };
   Create("web", R"("bandwidth":"7")");
   executor_.Advance(2min);
-  EXPECT_THAT(Ready("web"), HasSubstr("AllocateEipAddress: InvalidBandwidth.Odd: "));
+  EXPECT_THAT(Ready("web"), HasSubstr("AllocateEipAddress: InvalidRegionId.NotFound: "));
   Merge("web", R"({"spec":{"bandwidth":"8","isp":"BGP_PRO"}})");
   executor_.Advance(30s);
   script_.on_call = nullptr;

@@ -1,5 +1,6 @@
 #include "reconcile/eip/plan.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "log/format.h"
@@ -48,12 +49,14 @@ Wait OfAnother(const cloud::Eip& eip, const Sight& sight) {
                                   sight.tagged_for, kOwnerTag)};
 }
 
+// Whether the object's tag on an address counts: that of an import which nobody has asked to adopt
+// was set by hand.
+bool TrustsTag(const Object& object) { return object.counted || object.on_foreign == "adopt"; }
+
 // An object that has an address, and whose status may be wrong about whose it is.
 std::optional<Step> DecideOwner(const Object& object, const cloud::Eip& eip, const Sight& sight) {
   const bool created = object.origin == Origin::kCreated;
-  // The tag of an import that nobody has asked to adopt was set by hand.
-  if (!created && OwnerOf(eip) == object.id.uid &&
-      (object.counted || object.on_foreign == "adopt")) {
+  if (!created && OwnerOf(eip) == object.id.uid && TrustsTag(object)) {
     return Import{eip.address, Origin::kCreated};
   }
   // The tag comes before the status: found again from the cloud, whatever happens in between.
@@ -121,6 +124,20 @@ Step Kept(const Object& object) {
                                       : "it was imported, and spec.releaseStrategy is not set")};
 }
 
+// The cloud does not take a release back.
+std::optional<Step> KeptTooLate(const Object& object, const Sight& sight) {
+  const std::string& id = object.allocation_id;
+  if (sight.released) {
+    return Finish{"Released", Format("{} was released: the cloud had taken the request before the "
+                                     "EIP was to be kept",
+                                     id)};
+  }
+  if (!sight.doubted_release) return std::nullopt;
+  return Finish{"Skipped", Format("{} may have been released: the request was sent before the EIP "
+                                  "was to be kept, and it is not certain what came of it",
+                                  id)};
+}
+
 // The cloud is asked to release an address that it has not listed yet; one that it listed before is
 // waited for. Only the cloud's word that there is no such address is proof.
 Step DecideRelease(const Object& object, const Sight& sight) {
@@ -143,6 +160,7 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   const cloud::Eip& eip = *sight.eip;
   if (IsForeign(object, eip)) {
     if (!sight.searched) return Find{};
+    if (auto late = KeptTooLate(object, sight)) return *std::move(late);
     return Finish{"Skipped",
                   Format("{} stays in the cloud: its tag {} names another object; {}: adopt "
                          "would have made it this one's",
@@ -150,6 +168,7 @@ Step DecideRelease(const Object& object, const Sight& sight) {
   }
   // An object that is deleted too has it in its status: the tag decides which of them releases it.
   if (!sight.taken_by.empty() && OwnerOf(eip) != object.id.uid) {
+    if (auto late = KeptTooLate(object, sight)) return *std::move(late);
     return Finish{"Skipped",
                   Format("{} stays in the cloud: the EIP {} has it", id, sight.taken_by)};
   }
@@ -234,20 +253,6 @@ Step DecideUnknownEnd(const Object& object, const Sight& sight) {
   return NoneKnown(sight.accounted);
 }
 
-// The cloud does not take a release back.
-std::optional<Step> KeptTooLate(const Object& object, const Sight& sight) {
-  const std::string& id = object.allocation_id;
-  if (sight.released) {
-    return Finish{"Released", Format("{} was released: the cloud had taken the request before the "
-                                     "EIP was to be kept",
-                                     id)};
-  }
-  if (!sight.doubted_release) return std::nullopt;
-  return Finish{"Skipped", Format("{} may have been released: the cloud did not answer a request "
-                                  "that was sent before the EIP was to be kept",
-                                  id)};
-}
-
 Step Abandoned(const Object& object, const Sight& sight) {
   if (auto late = KeptTooLate(object, sight)) return *std::move(late);
   const std::string& id = object.ClaimedId();
@@ -273,7 +278,8 @@ Step DecideEnd(const Object& object, const Sight& sight) {
     if (auto wait = Misplaced(object, sight.here)) return *std::move(wait);
     return Find{};
   }
-  const bool owned = sight.owned && object.spec.release == ReleaseStrategy::kUnset;
+  const bool owned =
+      sight.owned && TrustsTag(object) && object.spec.release == ReleaseStrategy::kUnset;
   const bool keeps = !sight.unclaimed && !owned && !object.Releases();
   if (keeps || !sight.wanted_by.empty()) {
     if (auto late = KeptTooLate(object, sight)) return *std::move(late);
@@ -315,8 +321,14 @@ Wait Gone(const std::string& id, const cloud::Place& place, bool ours) {
 Step DecideWithdrawn(const Object& object, const Sight& sight) {
   const bool doubtful = object.attempt && !sight.fresh_attempt && !sight.refused;
   if (doubtful && !sight.searched) return Find{};
-  // Without a tag only the same request again tells whether there is an address.
-  if (doubtful && !object.attempt.IsTagged()) return Allocate{};
+  // Without a tag only the same request again would tell, and buy the address if there is none.
+  if (doubtful && !object.attempt.IsTagged()) {
+    return Wait{"Lost",
+                Format("the cloud did not say whether it allocated another EIP, and with {} tags "
+                       "in spec.tags it cannot be looked for: see the cloud's console; the "
+                       "annotation {}=reallocate asks for the same again",
+                       kMostTags, kOnLostAnnotation)};
+  }
   if (doubtful && !sight.doubt_over) {
     return Wait{.reason = "Lost",
                 .message =
@@ -378,6 +390,10 @@ std::string Unlike(const Spec& spec, const cloud::Eip& eip) {
     if (!wanted->empty() && !is->empty() && *wanted != *is) {
       return Format("{} is {} in the cloud and cannot become {}", name, *is, *wanted);
     }
+  }
+  for (const std::string& type : spec.protection) {
+    if (std::ranges::contains(eip.security_protection_types, type)) continue;
+    return Format("securityProtectionTypes lacks {} in the cloud, and cannot be changed", type);
   }
   return "";
 }

@@ -167,6 +167,16 @@ TEST(PlanTest, AnAddressOfAnotherIsNeverReleased) {
   EXPECT_EQ(As<step::Finish>(Decided(Deleted(), sight)).reason, "Skipped");
 }
 
+TEST(PlanTest, AnAddressWhoseReleaseMayHaveBeenSentIsNotSaidToStay) {
+  Sight sight = Seen({.tags = {{std::string(kOwnerTag), "u2"}}});
+  sight.doubted_release = true;
+  EXPECT_THAT(As<step::Finish>(Decided(Deleted(), sight)).message, HasSubstr("may have been"));
+  sight = Seen({.tags = {{"a", "b"}}});
+  sight.taken_by = "other";
+  sight.doubted_release = true;
+  EXPECT_THAT(As<step::Finish>(Decided(Deleted(), sight)).message, HasSubstr("may have been"));
+}
+
 // A backup is restored without status, and mostly with another uid.
 TEST(PlanTest, AnAddressIsKnownByItsTagWhenTheStatusIsLost) {
   Object object = Settled();
@@ -269,6 +279,17 @@ TEST(PlanTest, WhatCannotBeChangedIsSaid) {
   object.spec.isp = "BGP_PRO";
   EXPECT_THAT(As<step::Nothing>(Decided(object, Seen({.isp = "BGP"}))).unlike, HasSubstr("isp"));
   EXPECT_EQ(As<step::Nothing>(Decided(object, Seen({.isp = "BGP_PRO"}))).unlike, "");
+}
+
+TEST(PlanTest, AnotherProtectionCannotBeHad) {
+  Object object = Settled();
+  object.spec.protection = {"AntiDDoS_Enhanced"};
+  EXPECT_THAT(As<step::Nothing>(Decided(object, Seen())).unlike,
+              HasSubstr("securityProtectionTypes"));
+  EXPECT_EQ(
+      As<step::Nothing>(Decided(object, Seen({.security_protection_types = {"AntiDDoS_Enhanced"}})))
+          .unlike,
+      "");
 }
 
 TEST(PlanTest, AStatusThatIsNotKnownIsWaitedFor) {

@@ -124,13 +124,15 @@ void Reconciler::Perceive(Pass* pass) const {
   if (memory.doubted_attempt != number) {
     memory.doubted_attempt = number;
     memory.doubted_since = parts_.executor.Now();
+    memory.doubted_code.clear();
   }
   sight.refused = number > 0 && memory.certain_attempt == number;
   sight.doubt_over = parts_.executor.Now() - memory.doubted_since >= kDoubted;
   const std::string& id = pass->object.allocation_id;
   sight.unlisted = !id.empty() && memory.unlisted == id;
+  const bool listed = sight.eip && sight.eip->status != "Releasing";
   sight.released =
-      !id.empty() && (memory.released == id || pass->object.cloud_status == "Releasing");
+      !id.empty() && !listed && (memory.released == id || pass->object.cloud_status == "Releasing");
   sight.doubted_release = !id.empty() && memory.doubted_release == id;
 }
 
@@ -240,7 +242,15 @@ async::Task<Reconciler::Next> Reconciler::Look(Pass* pass) {
   pass->sight.asked = true;
   pass->sight.vanished = since && parts_.executor.Now() - *since >= kVanished;
   pass->sight.eip = std::move(*seen);
-  if (pass->sight.eip) pass->memory.unlisted.clear();
+  if (!pass->sight.eip) co_return std::nullopt;
+  pass->memory.unlisted.clear();
+  // The cloud has taken the request, and the address is there all the same.
+  const std::string& id = pass->object.allocation_id;
+  const bool released = pass->memory.released == id || pass->object.cloud_status == "Releasing";
+  if (!id.empty() && released && pass->sight.eip->status != "Releasing") {
+    pass->memory.released.clear();
+    pass->memory.doubted_release = id;
+  }
   co_return std::nullopt;
 }
 

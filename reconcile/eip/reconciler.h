@@ -99,6 +99,7 @@ class Reconciler {
     Error over_error = {};
     std::int64_t doubted_attempt = 0;
     async::TimePoint doubted_since{};
+    std::string doubted_code;  // with which all its requests since then were refused, if any was
     // The address of a deleted object's attempt, of which its status does not say.
     std::string unclaimed;
     cloud::Place unclaimed_in;
@@ -136,11 +137,15 @@ class Reconciler {
   async::Task<Next> Find(Pass* pass);
   async::Task<Next> Allocate(Pass* pass);
   async::Task<bool> IsStillWanted(const Pass* pass);
+  // The same when the request is about to be sent: from now on it is in doubt.
+  async::Task<bool> IsToBeSent(const Pass* pass);
   async::Task<Next> Allocated(Pass* pass, cloud::AllocatedEip eip);
   async::Task<Next> NotAllocated(Pass* pass, Error error, bool certain);
   async::Task<Next> EndAttempt(Pass* pass, Error error);
   async::Task<Next> Import(Pass* pass, step::Import import);
-  async::Task<Next> Own(Pass* pass, std::string id, std::string address, Origin origin);
+  // `tags` are those that it is known to have.
+  async::Task<Next> Own(Pass* pass, std::string id, std::string address, Origin origin,
+                        cloud::Tags tags = {});
   async::Task<Next> Probe(Pass* pass);
   async::Task<Next> WriteSpec(Pass* pass);
   async::Task<Next> Tag(Pass* pass, cloud::Tags tags);

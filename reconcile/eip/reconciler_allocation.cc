@@ -15,12 +15,41 @@ using namespace std::chrono_literals;
 constexpr auto kUnfound = 2s;
 // A search of longer ago is of another question, and does not count.
 constexpr auto kSearchAnew = 3min;
+// How often it is tried whether the API server keeps a status by now.
+constexpr auto kNotKeptFor = 1min;
 
 // Whether spec asks for another address than the attempt did.
 bool IsOutdated(const Object& object) {
   cloud::EipRequest wanted = object.NextAttempt().request;
   wanted.client_token = object.attempt.request.client_token;
   return wanted != object.attempt.request;
+}
+
+// Tags that Berth has put on the object's own address: those of the attempt or, if its status was
+// lost, those of spec that it has.
+cloud::Tags GivenTags(const Object& object, const cloud::Tags& has) {
+  cloud::Tags given = object.attempt.request.tags;
+  for (const auto& [key, value] : object.spec.tags) {
+    const auto found = has.find(key);
+    if (!object.attempt && found != has.end() && found->second == value) given.emplace(key, value);
+  }
+  given.erase(std::string(kOwnerTag));
+  return given;
+}
+
+// Why spec is not followed.
+std::string WhyTheSame(bool tagged) {
+  if (tagged) {
+    return "; a request had no answer that says whether it was carried out, so the same is asked "
+           "for until it is certain that nothing came of it, for 18 minutes, and spec is followed "
+           "then";
+  }
+  return Format(
+      "; a request had no answer that says whether it was carried out, and with {} tags in "
+      "spec.tags an EIP that came of it cannot be looked for, so the same is asked for on. If "
+      "there is none in the cloud's console, create another EIP object, and delete this one with "
+      "the annotation {}=abandon",
+      kMostTags, kOnStuckAnnotation);
 }
 
 }  // namespace
@@ -42,6 +71,14 @@ async::Task<Reconciler::Next> Reconciler::Begin(Pass* pass, Attempt attempt) {
       pass, {.progressing = true, .reason = "Creating", .message = "allocating an EIP"},
       std::move(facts));
   if (!written) co_return std::unexpected(std::move(written.error()));
+  if (pass->object.attempt.request.client_token != attempt.request.client_token) {
+    co_return std::unexpected(
+        Error{.error_class = ErrorClass::kRetry,
+              .reason = "StatusNotKept",
+              .message = "the API server does not keep status.attempt, without which nothing is "
+                         "allocated: install the CustomResourceDefinition of this version of Berth",
+              .retry_after = kNotKeptFor});
+  }
   memory.fresh_attempt = accounted ? attempt.number : 0;
   if (accounted) memory.accounted = attempt.number;
   memory.certain_attempt = is_first_use ? attempt.number : 0;
@@ -80,7 +117,7 @@ async::Task<Reconciler::Next> Reconciler::Find(Pass* pass) {
                   found->back().allocation_id, kOwnerTag));
   }
   if (pass->object.attempt) co_return co_await Allocated(pass, {eip.allocation_id, eip.address});
-  co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated);
+  co_return co_await Own(pass, eip.allocation_id, eip.address, Origin::kCreated, eip.tags);
 }
 
 // Whether an object that was to stay still is. Nothing is bought for one that was deleted since, or
@@ -94,6 +131,14 @@ async::Task<bool> Reconciler::IsStillWanted(const Pass* pass) {
       now->IsReplacementWithdrawn() == pass->object.IsReplacementWithdrawn();
 }
 
+async::Task<bool> Reconciler::IsToBeSent(const Pass* pass) {
+  if (!co_await IsStillWanted(pass)) co_return false;
+  // The pass may end before the answer is here.
+  pass->memory.doubted_since = parts_.executor.Now();
+  pass->memory.unfound_since.reset();
+  co_return true;
+}
+
 async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   pass->doing = "Create";
   Memory& memory = pass->memory;
@@ -104,8 +149,18 @@ async::Task<Reconciler::Next> Reconciler::Allocate(Pass* pass) {
   const std::int64_t fresh = std::exchange(memory.fresh_attempt, 0);
   const auto accounted = std::exchange(memory.accounted, std::nullopt);
   memory.certain_attempt = 0;
+  const auto doubted_since = memory.doubted_since;
+  const auto unfound_since = memory.unfound_since;
   auto made = co_await VpcOf(*pass).AllocateEip(pass->object.attempt.request,
-                                                [this, pass] { return IsStillWanted(pass); });
+                                                [this, pass] { return IsToBeSent(pass); });
+  // The doubt is again that about the requests before this one.
+  if (!made && !MayBeDone(made.error())) {
+    memory.doubted_since = doubted_since;
+    memory.unfound_since = unfound_since;
+  }
+  const bool same_code =
+      !made && IsUnclear(made.error()) && memory.doubted_code == made.error().reason;
+  if (same_code) memory.doubted_since = doubted_since;
   if (!made && made.error().reason == cloud::kNotSent) memory.fresh_attempt = fresh;
   if (!made && !MayBeDone(made.error()) && !IsOfToken(made.error())) memory.accounted = accounted;
   pass->allocated = made.has_value();
@@ -132,11 +187,11 @@ async::Task<Reconciler::Next> Reconciler::Allocated(Pass* pass, cloud::Allocated
 async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, bool certain) {
   Memory& memory = pass->memory;
   const auto now = parts_.executor.Now();
+  if (!MayBeDone(error) && certain) memory.certain_attempt = memory.doubted_attempt;
   if (MayBeDone(error)) {
-    memory.doubted_since = now;
-    memory.unfound_since.reset();
-  } else if (certain) {
-    memory.certain_attempt = memory.doubted_attempt;
+    const std::string code = IsUnclear(error) ? error.reason : "";
+    if (code.empty() || code != memory.doubted_code) memory.doubted_since = now;
+    memory.doubted_code = code;
   }
   // The address of the earlier request has the tag, unless there was no room for it.
   if (IsOfToken(error) && !pass->sight.searched) co_return std::nullopt;
@@ -148,28 +203,23 @@ async::Task<Reconciler::Next> Reconciler::NotAllocated(Pass* pass, Error error, 
         "delete this one with the annotation {}=abandon",
         pass->object.attempt.request.client_token, kOwnerTag, kOnStuckAnnotation);
   }
+  const bool tagged = pass->object.attempt.IsTagged();
+  const bool doubt_over = tagged && now - memory.doubted_since >= kDoubted;
   // A refusal that may pass is no reason to ask again for what nobody wants any more.
-  const bool outdated = certain && !MayBeDone(error) && error.reason != cloud::kNotSent &&
-                        pass->object.id.deleting == 0 && IsOutdated(pass->object);
+  const bool other = pass->object.id.deleting == 0 && IsOutdated(pass->object);
+  const bool outdated =
+      other && error.reason != cloud::kNotSent && ((certain && !MayBeDone(error)) || doubt_over);
   // A deleted object's address was looked for by its tag and by its token, after the last moment at
   // which a request could have had an effect.
-  const bool refused =
-      !MayBeDone(error) && !IsOfReach(error) && error.error_class != ErrorClass::kThrottled;
-  const bool in_vain = refused && pass->object.id.deleting != 0 &&
-                       pass->object.attempt.IsTagged() && pass->sight.searched &&
-                       pass->sight.doubt_over;
-  const bool tagged = pass->object.attempt.IsTagged();
+  const bool refused = (!MayBeDone(error) || IsUnclear(error)) && !IsOfReach(error) &&
+                       error.error_class != ErrorClass::kThrottled;
+  const bool in_vain = refused && pass->object.id.deleting != 0 && pass->sight.searched &&
+                       pass->sight.doubt_over && doubt_over;
   if (!outdated && !in_vain && !EndsAttempt(error, certain, now - memory.doubted_since, tagged)) {
-    if (BlamesSpec(error) && !certain && pass->object.id.deleting == 0) {
-      error.message +=
-          tagged ? "; an earlier request had no answer, so the same is asked for until it is "
-                   "certain that nothing came of it, for 18 minutes, and spec is followed then"
-                 : Format(
-                       "; an earlier request had no answer, and with {} tags in spec.tags an "
-                       "EIP that came of it cannot be looked for, so the same is asked for on. "
-                       "If there is none in the cloud's console, create another EIP object, and "
-                       "delete this one with the annotation {}=abandon",
-                       kMostTags, kOnStuckAnnotation);
+    const bool clear = certain && !MayBeDone(error);
+    if ((BlamesSpec(error) || (other && IsUnclear(error))) && !clear &&
+        pass->object.id.deleting == 0) {
+      error.message += WhyTheSame(tagged);
     }
     co_return std::unexpected(std::move(error));
   }
@@ -197,12 +247,15 @@ async::Task<Reconciler::Next> Reconciler::Import(Pass* pass, step::Import import
   if (!import.warning.empty()) {
     Record(*pass, kube::EventType::kWarning, "ReconcileFailed", "Sync", import.warning);
   }
-  return Own(pass, pass->object.spec.allocation_id, std::move(import.address), import.origin);
+  cloud::Tags tags = pass->sight.eip ? pass->sight.eip->tags : cloud::Tags();
+  return Own(pass, pass->object.spec.allocation_id, std::move(import.address), import.origin,
+             std::move(tags));
 }
 
 // Written down before anything is done to it.
 async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::string address,
-                                              Origin origin) {
+                                              Origin origin, cloud::Tags tags) {
+  const bool is_new = pass->object.allocation_id != id;
   Json facts;
   facts["allocationID"] = id;
   facts["eipAddress"] = address;
@@ -210,9 +263,9 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   facts["region"] = pass->here.region;
   facts["account"] = pass->here.account;
   if (origin == Origin::kCreated) {
-    cloud::Tags given = pass->object.attempt.request.tags;
-    given.erase(std::string(kOwnerTag));
-    facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
+    const cloud::Tags given = GivenTags(pass->object, tags);
+    // Those of an address that it had before are known.
+    if (is_new) facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
     facts["attempts"] = pass->object.attempt.number;
     if (pass->object.on_foreign == "adopt" && !pass->object.attempt) facts["adopted"] = true;
   }
@@ -220,7 +273,6 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   if (origin == Origin::kImported && pass->object.allocation_id.empty()) {
     facts["attempts"] = Json::null();
   }
-  const bool is_new = pass->object.allocation_id != id;
   pass->memory.unfound_since.reset();
   pass->memory.accounted.reset();
   auto written = co_await Tell(pass,

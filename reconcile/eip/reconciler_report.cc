@@ -86,7 +86,13 @@ async::Task<Reconciler::Next> Reconciler::Rest(Pass* pass, std::string unlike) {
   pass->memory.change.clear();
   pass->memory.failure_events.clear();
   Json facts = Json::Object();
-  facts["tags"] = pass->object.spec.tags.empty() ? Json::null() : TextsOf(pass->object.spec.tags);
+  // Not those that the address had before: others have set them.
+  cloud::Tags applied = pass->object.applied_tags;
+  std::erase_if(applied, [&](const auto& tag) {
+    const auto wanted = pass->object.spec.tags.find(tag.first);
+    return wanted == pass->object.spec.tags.end() || wanted->second != tag.second;
+  });
+  facts["tags"] = applied.empty() ? Json::null() : TextsOf(applied);
   Attempt{.number = pass->object.attempt.number}.Settle(facts);
   if (pass->object.on_foreign != "adopt") facts["adopted"] = Json::null();
   if (pass->object.spec.package.empty()) facts["joinedPackage"] = Json::null();

@@ -19,10 +19,8 @@ bool BeginsWithOneOf(const Error& error, const std::array<std::string_view, n>& 
 constexpr std::array<std::string_view, 4> kOfKey = {"InvalidAccessKeyId", "InvalidSecurityToken",
                                                     "SignatureDoesNotMatch", "IncompleteSignature"};
 constexpr std::array<std::string_view, 1> kOfClock = {"InvalidTimeStamp"};
-// The cloud is at work on this very request, or says nothing of it.
-constexpr std::array<std::string_view, 8> kAtWork = {
-    "LastTokenProcessing", "OperationConflict", "Operation.Conflict", "TaskConflict",
-    "IncorrectStatus",     "SystemBusy",        "ServiceUnavailable", "InternalError"};
+// Of the way to the cloud: the request was not even let in.
+constexpr std::array<std::string_view, 1> kOfRegion = {"InvalidRegion"};
 
 // Without " after 12 ms", as libcurl's messages have it.
 std::string WithoutTimes(std::string message) {
@@ -86,8 +84,12 @@ bool MayBeDone(const Error& error) {
   }
   // Without an answer, a request that was sent is kAmbiguous.
   if (error.code == 0) return error.error_class == ErrorClass::kAmbiguous;
-  if (error.reason.empty() || error.code >= 500) return true;
-  return BeginsWithOneOf(error, kAtWork);
+  return !BeginsWithOneOf(error, kOfKey) && !BeginsWithOneOf(error, kOfClock) &&
+         !BeginsWithOneOf(error, kOfRegion);
+}
+
+bool IsUnclear(const Error& error) {
+  return MayBeDone(error) && error.code >= 400 && error.code < 500 && !error.reason.empty();
 }
 
 bool BlamesSpec(const Error& error) {

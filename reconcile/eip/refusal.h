@@ -23,8 +23,13 @@ bool IsOfToken(const Error& error);
 // No call got through, whatever it asked for: the network, TLS, the access key, the clock.
 bool IsOfReach(const Error& error);
 
-// Whether the cloud may have done, or may still do, what it was asked for.
+// Whether the cloud may have done, or may still do, what it was asked for. Only a code that is
+// known to refuse says that it has not.
 bool MayBeDone(const Error& error);
+
+// Whether it was refused with a code that does not say whether it was done. One that is the answer
+// again and again, and nothing has come of the first request, says that it is not.
+bool IsUnclear(const Error& error);
 
 // Whether it is the object's spec that has to change.
 bool BlamesSpec(const Error& error);

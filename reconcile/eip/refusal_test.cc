@@ -76,7 +76,12 @@ TEST(RefusalTest, OnlyARequestThatMayBeCarriedOutLeavesADoubt) {
   };
   EXPECT_FALSE(of(ErrorClass::kTerminal, "InvalidParameter", 400));
   EXPECT_FALSE(of(ErrorClass::kThrottled, "Throttling", 400));
-  EXPECT_FALSE(of(ErrorClass::kRetry, "Unheard.Of", 400));
+  EXPECT_FALSE(of(ErrorClass::kRetry, "InvalidTimeStamp.Expired", 400)) << "not let in";
+  EXPECT_FALSE(of(ErrorClass::kRetry, "InvalidAccessKeyId.NotFound", 404)) << "not let in";
+  EXPECT_FALSE(of(ErrorClass::kThrottled, "NotSent", 0));
+  EXPECT_TRUE(of(ErrorClass::kRetry, "Unheard.Of", 400)) << "nobody knows";
+  EXPECT_TRUE(of(ErrorClass::kConflict, "IdempotentFailed", 400));
+  EXPECT_TRUE(of(ErrorClass::kRetry, "SignatureNonceUsed", 400)) << "sent twice on the way";
   EXPECT_FALSE(of(ErrorClass::kRetry, "", 0)) << "not sent";
   EXPECT_TRUE(of(ErrorClass::kAmbiguous, "", 0)) << "sent, and no answer";
   EXPECT_TRUE(of(ErrorClass::kRetry, "InternalError", 500));

@@ -9,7 +9,8 @@
 namespace berth::cloud::simulator {
 namespace {
 
-constexpr FaultName kFaultNames[] = {{"lost-answer", Fault::Kind::kLostAnswer},
+constexpr FaultName kFaultNames[] = {{"carried-out", Fault::Kind::kCarriedOut},
+                                     {"lost-answer", Fault::Kind::kLostAnswer},
                                      {"falls-back", Fault::Kind::kFallsBack},
                                      {"sticks", Fault::Kind::kSticks}};
 

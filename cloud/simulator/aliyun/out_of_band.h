@@ -30,8 +30,8 @@ inline constexpr std::string_view kEipsPath = "/eips/";
 //   PATCH  /enis/ID     status, at once; serviceManaged; tags
 //   DELETE /enis/ID     at once, whatever it is used for
 //   PUT    /faults      what goes wrong with the next calls, in the place of what was to: a list of
-//                       {action, count, and one of code, lost-answer, delay (seconds),
-//                       falls-back, sticks}. GET: those still to come
+//                       {action, count, and one of code, carried-out (a code), lost-answer,
+//                       delay (seconds), falls-back, sticks}. GET: those still to come
 //   PUT    /keys/ID     an access key whose secret is the body; /keys/ID/ACCOUNT: of that account
 //   DELETE /keys/ID
 //

@@ -91,19 +91,21 @@ TEST_F(OutOfBandTest, FaultsAreReplacedAsAWhole) {
       {"action": "CreateNetworkInterface", "lost-answer": true},
       {"action": "DeleteNetworkInterface", "delay": 0.5},
       {"action": "AttachNetworkInterface", "falls-back": true},
-      {"action": "DetachNetworkInterface", "sticks": true}])");
+      {"action": "DetachNetworkInterface", "sticks": true},
+      {"action": "AllocateEipAddress", "carried-out": "ReserveIpFail"}])");
   EXPECT_EQ(code_, 200);
-  EXPECT_EQ(faults.size(), 5u);
+  EXPECT_EQ(faults.size(), 6u);
   EXPECT_EQ(Ask("GET", "/faults"), faults);
   EXPECT_EQ(faults[2]["delay"].as<double>(), 0.5);
   EXPECT_EQ(cloud_.faults().all().front().count, 2u);
   for (const char* wrong : {R"([{"action": "A"}])", R"([{"code": "C"}])",
                             R"([{"action": "A", "code": "C", "count": 0}])",
-                            R"([{"action": "A", "code": "C", "sticks": true}])", "7"}) {
+                            R"([{"action": "A", "code": "C", "sticks": true}])",
+                            R"([{"action": "A", "carried-out": true}])", "7"}) {
     Ask("PUT", "/faults", wrong);
     EXPECT_EQ(code_, 400) << wrong;
   }
-  EXPECT_EQ(Ask("GET", "/faults").size(), 5u);
+  EXPECT_EQ(Ask("GET", "/faults").size(), 6u);
   Ask("PUT", "/faults", "[]");
   EXPECT_TRUE(cloud_.faults().all().empty());
 }

@@ -99,6 +99,18 @@ TEST_F(TransportTest, ALostAnswerIsAmbiguous) {
   EXPECT_EQ(Made(), 1);
 }
 
+TEST_F(TransportTest, ARefusedCallMayHaveBeenCarriedOut) {
+  cloud.faults().Set({{.action = "AllocateEipAddress",
+                       .kind = Fault::Kind::kCarriedOut,
+                       .code = "ReserveIpFail"}});
+  const auto handle = Allocate();
+  executor.Advance(1s);
+  ASSERT_TRUE(outcome && *outcome);
+  EXPECT_EQ((*outcome)->code, 400);
+  EXPECT_TRUE((*outcome)->body.contains("ReserveIpFail"));
+  EXPECT_EQ(Made(), 1);
+}
+
 TEST_F(TransportTest, ASlowRequestIsCarriedOutAfterItsCallerGaveUp) {
   fates.fate.there = 5s;
   fates.fate.outlives_caller = false;  // says nothing about one who waited
