@@ -164,6 +164,13 @@ std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string
   if (eni->status != "InUse" || eni->instance_id != node.instance) {
     return Format("{} shows {}, which is {} {}", node.name, id, eni->status, eni->instance_id);
   }
+  const auto made_for = eni->tags.find(std::string(eni::kNodeTag));
+  const bool is_own = made_for != eni->tags.end() && made_for->second == node.uid;
+  // A user may have switched ERDMA off while one of these ENIs was made.
+  if (is_own && nic.unschedulable && eni->traffic_mode != "HighPerformance" &&
+      !eni->service_managed) {
+    return Format("{} does not use {}, which was made for it", node.name, id);
+  }
   if (nic.status != eni->status) return Format("{} shows {} as {}", node.name, id, nic.status);
   const bool blocked = witness_->IsOthers(id) && nic.unschedulable;
   const auto& states = products_.Of(id).enis().at(id).address_status;

@@ -17,6 +17,8 @@ using cloud::simulator::Received;
 // From a look at an ENI to the request that follows: the call may wait for its
 // turn.
 constexpr auto kLookLasts = 150s;
+// A request that a reconcile may not have called back yet.
+constexpr auto kAboutToLeave = 2s;
 // An attach that the cloud has accepted has a little more than this.
 constexpr auto kAttachTime = 115s;
 // A replica that renews its lease within this time has led all the time.
@@ -69,6 +71,7 @@ std::optional<std::string> EniWitness::Sent(const std::string& replica, const Re
   const std::string action = ActionOf(call);
   const std::string& eni = EniOf(call);
   if (action == "CreateNetworkInterface") return CheckCreate(call);
+  if (auto wrong = CheckExcluded(replica, action, eni)) return wrong;
   if (action == "AttachNetworkInterface") return CheckAttach(replica, call);
   if (action == "DetachNetworkInterface" || action == "DeleteNetworkInterface") {
     return CheckRemoval(action, eni, ServerOf(call));
@@ -95,6 +98,10 @@ void EniWitness::Answered(const std::string& replica, const std::string& action,
   const Json list = Part(*answer, "NetworkInterfaceSets")
                         .get_value_or<Json>("NetworkInterfaceSet", Json::Array());
   for (const Json& eni : list.array_range()) {
+    const auto excluded = excluded_.find(Text(eni, "NetworkInterfaceId"));
+    // The list may be older than the tag.
+    if (excluded != excluded_.end() && eni.to_string().contains("terway.alibabacloud.com/excluded"))
+      excluded->second.try_emplace(replica, world_.scheduler().Now());
     if (Text(eni, "Status") != "Available") continue;
     available_[{replica, Text(eni, "NetworkInterfaceId")}] = world_.scheduler().Now();
   }
@@ -157,6 +164,20 @@ std::optional<std::string> EniWitness::CheckOthers(const std::string& action,
   if (found && found->type == "Primary") return Format("{} of the Primary ENI {}", action, eni);
   if (!others_.contains(eni)) return std::nullopt;
   return Format("{} of {}, which is of others", action, eni);
+}
+
+// Assignments go by the last sync, which may be half a day old: they are not judged.
+std::optional<std::string> EniWitness::CheckExcluded(const std::string& replica,
+                                                     const std::string& action,
+                                                     const std::string& eni) const {
+  if (!action.ends_with("NetworkInterface")) return std::nullopt;
+  const auto excluded = excluded_.find(eni);
+  if (excluded == excluded_.end()) return std::nullopt;
+  const auto seen = excluded->second.find(replica);
+  // Another call of the replica may have shown it while this one was about to leave.
+  if (seen == excluded->second.end() || world_.scheduler().Now() - seen->second <= kAboutToLeave)
+    return std::nullopt;
+  return Format("{} of {}, which is excluded", action, eni);
 }
 
 std::optional<std::string> EniWitness::CheckRemoval(const std::string& action,
@@ -297,6 +318,13 @@ std::optional<std::string> EniWitness::CheckBinding(const NodeView& before, cons
   if (nic.status != "InUse" || nic.unschedulable || address.status != "Valid") {
     return Format("{} of {} is bound to {}: the ENI is {}{}, the address {}", ip, eni, address.pod,
                   nic.status, nic.unschedulable ? ", unschedulable" : "", address.status);
+  }
+  // A write has the version of the spec that it was made for. Others' moves are seen later.
+  const cloud::Eni* found = products_.Find(eni);
+  if (found && !found->instance_id.empty() && found->instance_id != after.instance &&
+      !meddled_.contains(eni) && !WasTampered(after.name)) {
+    return Format("{} of {} is bound to {}: the ENI is at {}, the Node at {}", ip, eni, address.pod,
+                  found->instance_id, after.instance);
   }
   return std::nullopt;
 }
