@@ -134,6 +134,7 @@ class NodeReconciler {
     bool placed = false;  // a job has shown that the key is of the Node's account and region
     bool sync_wanted = false;
     bool syncing = false;           // a sync is under way, or its outcome not taken yet
+    bool sync_settles = true;       // no other job was wanted when the last one was ordered
     bool sync_again = false;        // it was wanted after that sync had begun
     std::set<std::string> settled;  // ENIs whose tasks were noted since: the sync may not know it
     // Whether the last sync showed an ENI of the instance, as every instance has one; none before.

@@ -85,6 +85,7 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
     co_return runtime::Requeue{};
   }
   if (!memory.job && AccountsOf(pass->node) && parts_.executor.Now() >= memory.not_before) {
+    memory.sync_settles = true;
     pass->order = OrderForAttempt(*pass);
     const bool is_lost = pass->to.account.empty() || !memory.own;  // others may edit the status
     if (!pass->order && (is_lost || memory.sync_wanted || !IsGoing(pass->to)))

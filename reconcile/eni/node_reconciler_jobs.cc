@@ -26,10 +26,11 @@ std::string NewToken(async::Executor& executor) {
 }  // namespace
 
 // Whether a job that succeeded shows that the failure of an earlier one is over. That a vSwitch can
-// be read says nothing about a create that is refused.
+// be read says nothing about a create that is refused, nor does a sync while the create is wanted:
+// one beyond the cloud's quota leads to a sync, which would end its back-off.
 bool NodeReconciler::EndsFailure(const Memory& memory, const JobResult& result) {
   return memory.failed_job == std::variant_npos || memory.failed_job == result.index() ||
-         std::holds_alternative<outcome::Sync>(result);
+         (memory.sync_settles && std::holds_alternative<outcome::Sync>(result));
 }
 
 bool NodeReconciler::IsSyncFailing(const Memory& memory) {
@@ -140,8 +141,9 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
   memory.instance_seen =
       std::ranges::contains(view.enis, pass.node.spec.instance, &cloud::Eni::instance_id);
   memory.moving = std::ranges::any_of(view.enis, [&](const cloud::Eni& eni) {
+    // One of others on EFLO that could not be made stays so.
     return eni.instance_id == pass.node.spec.instance && eni.status != kInUse &&
-           !pass.to.nics.contains(eni.id);
+           !eni.status.ends_with("Failed") && !pass.to.nics.contains(eni.id);
   });
   if (pass.node.id.deleting != 0) MarkOwn(pass, view);
   pass.to.last_sync = now;
@@ -273,6 +275,7 @@ void NodeReconciler::ChooseJob(Pass& pass) {
 }
 
 std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
+  pass.memory.sync_settles = !pass.wanted.job && pass.to.attempts.empty();
   if (IsSyncDue(pass)) return SyncOrder(pass);
   auto& job = pass.wanted.job;
   // While the cloud refuses a create, the ENIs that there are get their addresses.

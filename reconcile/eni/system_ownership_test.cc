@@ -318,5 +318,29 @@ TEST_F(EniOwnershipTest, ATimeThatOthersWriteDoesNotEndTheSyncs) {
   EXPECT_FALSE(Get("worker-1")["status"]["nextSyncOpenAPITime"].as_string().starts_with("2096"));
 }
 
+TEST_F(EniOwnershipTest, AnEniOfAReplacedInstanceThatARestoredStatusNamesIsCollected) {
+  CreateNode("worker-1", "i-1", kPool);
+  executor_.Advance(1min);
+  const std::string eni = Own().begin()->first;
+  Remove("worker-1");
+  ecs().SetStatus(eni, "Available");
+  CreateNode("worker-1", "i-2", kPool);
+  executor_.Advance(1min);
+  Send(kube::Method::kPatch, Path("worker-1") + "/status",
+       Format(R"({{"status":{{"networkInterfaces":{{"{}":{{"id":"{}","status":"Attaching",)"
+              R"("networkInterfaceType":"Secondary"}}}}}}}})",
+              eni, eni),
+       "application/merge-patch+json");
+  for (int i = 0; i < 120; ++i) {
+    executor_.Advance(10s);
+    Own();
+    if (const auto* found = ecs().Find(eni)) {
+      ASSERT_EQ(found->instance_id, "");
+    }
+  }
+  EXPECT_THAT(Own(), Not(Contains(Pair(eni, testing::_))));
+  EXPECT_THAT(Nics("worker-1"), Not(Contains(Pair(eni, testing::_))));
+}
+
 }  // namespace
 }  // namespace berth::eni
