@@ -263,6 +263,9 @@ void Eni::AddInstance(const EniFleet::Server& server) {
                        .adapters = server.adapters - (server.lingjun ? 1 : 0),
                        .ipv4_per_adapter = server.ipv4_per_adapter,
                        .ipv6_per_adapter = server.ipv4_per_adapter});
+  // Its vSwitch is full: its people try again.
+  if (products_.HasServer(server.instance)) return;
+  world_->scheduler().After(10s, [this, name = server.node] { AddInstance(*fleet_.Find(name)); });
 }
 
 void Eni::Schedule(World& world) {

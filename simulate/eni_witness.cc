@@ -47,6 +47,8 @@ std::string ActionOf(const Received& call) {
 
 void EniWitness::Tampered(const std::string& node) { tampered_[node] = world_.scheduler().Now(); }
 
+// A replica may act on the status of before for as long as its caches are late. What it does with a
+// status that a user made up is judged by the settled state alone.
 bool EniWitness::WasTampered(const std::string& node) const {
   const auto found = tampered_.find(node);
   return found != tampered_.end() && world_.scheduler().Now() - found->second <= grace_ + 60s;
@@ -102,6 +104,7 @@ void EniWitness::Answered(const std::string& replica, const std::string& action,
     // The list may be older than the tag.
     if (excluded != excluded_.end() && eni.to_string().contains("terway.alibabacloud.com/excluded"))
       excluded->second.try_emplace(replica, world_.scheduler().Now());
+    // Whether it was a look for this very request cannot be seen on the wire: any list counts.
     if (Text(eni, "Status") != "Available") continue;
     available_[{replica, Text(eni, "NetworkInterfaceId")}] = world_.scheduler().Now();
   }
@@ -129,11 +132,12 @@ std::optional<std::string> EniWitness::CheckGivenUp(const NodeView& before,
     if (nic.status != "Attaching" || later == after.nics.end() ||
         later->second.status != "Deleting" || attaches == attaches_.end() || !eni || is_cancelled ||
         meddled_.contains(id) || WasTampered(after.name) || EniProducts::IsEflo(id))
-      continue;
+      continue;  // of EFLO: bound at create, without an attach whose answer could be seen here
     const auto& [throttled, answered, accepted] = attaches->second;
     if (throttled && !answered && eni->status == "Available")
       return Format("{} is given up, and its attach was only throttled", id);
-    if (accepted && eni->status == "Attaching" &&
+    // An attach to an instance that the spec does not name any more is not wanted.
+    if (accepted && eni->status == "Attaching" && eni->instance_id == after.instance &&
         world_.scheduler().Now() - *accepted < kAttachTime)
       return Format("{} is given up, and the cloud is still at it", id);
   }
