@@ -263,6 +263,9 @@ void Eni::AddInstance(const EniFleet::Server& server) {
                        .adapters = server.adapters - (server.lingjun ? 1 : 0),
                        .ipv4_per_adapter = server.ipv4_per_adapter,
                        .ipv6_per_adapter = server.ipv4_per_adapter});
+  // Its vSwitch is full: its people try again.
+  if (products_.HasServer(server.instance)) return;
+  world_->scheduler().After(10s, [this, name = server.node] { AddInstance(*fleet_.Find(name)); });
 }
 
 void Eni::Schedule(World& world) {
@@ -287,21 +290,23 @@ void Eni::Schedule(World& world) {
 }
 
 // Daemons start again and write their specs, and tell of every pod that is
-// gone; an operator wants the cloud to be looked at, which would be in 12 h
-// otherwise.
+// gone; an operator wants the cloud to be looked at, or nobody does for the
+// 12 h after which Berth does so itself.
 async::Duration Eni::Aftermath(World& world) {
   Calm(world);
   pods_->CollectGarbage();
   for (const EniFleet::Server& server : fleet_.servers) StartDaemon(world, server.node);
   nodes_->RefreshAll();
+  const bool waits = world.random().Chance(0.05);  // it takes long to compute
   const std::map<std::string, NodeView> nodes = nodes_->all();
   for (const auto& [name, node] : nodes) {
     if (!fleet_.Find(name) && world.random().Chance(0.7)) {
       world.Ask({.method = kube::Method::kDelete, .path = EniNodes::PathOf(name)});
     }
     ClearAccount(world, node);
-    ForceSync(world, name);
+    if (!waits) ForceSync(world, name);
   }
+  if (waits) return 13h;
   // By then the cloud shows what others have attached.
   world.scheduler().After(3min, [this, &world] {
     for (const EniFleet::Server& server : fleet_.servers) ForceSync(world, server.node);

@@ -82,6 +82,7 @@ class Eni : public SystemScenario {
   void Meddle(World& world);
   void MeddleWith(World& world, const std::string& id, std::uint64_t how);
   void AddOthers(World& world);
+  void AddOthersOnEflo(World& world, const EniFleet::Server& server);
   void SomeFault(World& world);
   void SomeStorm(World& world);
   void Storm(World& world, std::uint64_t kind, async::Duration length);

@@ -37,6 +37,7 @@ std::optional<std::string> Eni::Check(World& world, const std::string& writer,
                                       const kube::Request& request) {
   const bool by_user = writer == "user";
   if (by_user && request.path.contains("/noderuntimes") && !pods_->writing()) {
+    // A user may have written "deleted" of any pod, and Berth believes that.
     for (const std::string& name : fleet_.names()) pods_->Distrust(name);
   }
   if (request.path.empty() || request.path == EniNodes::kCollection) nodes_->RefreshAll();
@@ -141,7 +142,9 @@ std::optional<std::string> Eni::CheckAgreement(const NodeView& node) const {
     const std::string& id = eni.id;
     if (eni.instance_id != node.instance || eni.type == "Primary") continue;
     if (!witness_->IsOthers(id) && !witness_->IsMeddled(id)) ++made;
-    if (eni.type != "Member" && !node.nics.contains(id)) {
+    // One that others could not make on EFLO is bound, and never in use.
+    const bool is_failed = witness_->IsOthers(id) && eni.status.ends_with("Failed");
+    if (eni.type != "Member" && !is_failed && !node.nics.contains(id)) {
       return Format("{} does not show {}", node.name, id);
     }
   }
@@ -154,15 +157,24 @@ std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string
   const NicView& nic = node.nics.at(id);
   const cloud::Eni* eni = products_.Find(id);
   if (!eni) {
+    // A binding never changes: the pod keeps the address that others took away until it is deleted.
     const bool has_pod = std::ranges::any_of(nic.ipv4, [&](const auto& entry) {
       return entry.second.bound() && pods_->Live(entry.second);
     });
     return has_pod ? std::nullopt
                    : std::optional(Format("{} shows {}, which is gone", node.name, id));
   }
+  // Others moved it, or took its tags: whether it is still Berth's depends on when a sync came.
   if (nic.type == "Primary" || witness_->IsMeddled(id)) return std::nullopt;
   if (eni->status != "InUse" || eni->instance_id != node.instance) {
     return Format("{} shows {}, which is {} {}", node.name, id, eni->status, eni->instance_id);
+  }
+  const auto made_for = eni->tags.find(std::string(eni::kNodeTag));
+  const bool is_own = made_for != eni->tags.end() && made_for->second == node.uid;
+  // A user may have switched ERDMA off while one of these ENIs was made.
+  if (is_own && nic.unschedulable && eni->traffic_mode != "HighPerformance" &&
+      !eni->service_managed) {
+    return Format("{} does not use {}, which was made for it", node.name, id);
   }
   if (nic.status != eni->status) return Format("{} shows {} as {}", node.name, id, nic.status);
   const bool blocked = witness_->IsOthers(id) && nic.unschedulable;

@@ -7,6 +7,7 @@
 #include "log/format.h"
 #include "reconcile/eni/objects.h"
 #include "simulate/eni.h"
+#include "simulate/objects.h"
 #include "simulate/world.h"
 
 namespace berth::simulate {
@@ -218,6 +219,7 @@ void Eni::MeddleWith(World& world, const std::string& id, std::uint64_t how) {
       tags["terway.alibabacloud.com/excluded"] = "true";
       ecs.SetTags(id, tags);
       witness_->Meddled(id);
+      witness_->Excluded(id);
       return;
     }
     case 6:
@@ -245,6 +247,7 @@ void Eni::AddOthers(World& world) {
       std::array{"creator", "terway-controller"},
       std::array{"berth.dev/cluster-uid", "another"}};
   const auto which = random.Below(kTags.size());
+  if (server.lingjun && which != 0 && random.Chance(0.7)) return AddOthersOnEflo(world, server);
   const auto made = Do(world, "CreateNetworkInterface",
                        {{"VSwitchId", EniFleet::kLarge},
                         {"SecurityGroupId", "sg-others"},
@@ -256,12 +259,41 @@ void Eni::AddOthers(World& world) {
   if (!made) return;
   const std::string id = (*made)["NetworkInterfaceId"].as<std::string>();
   witness_->AddOther(id);
+  // With all the tags that Berth gives, as when a server moves from one cluster to another.
+  if (which == 5 && random.Chance(0.7)) {
+    cloud::Tags tags = cloud_.ecs().Find(id)->tags;
+    tags[std::string(eni::kCreatorTag)] = eni::kCreator;
+    tags[std::string(eni::kNodeTag)] = "uid-of-another-cluster";
+    tags[std::string(eni::kInstanceTag)] = server.instance;
+    cloud_.ecs().SetTags(id, tags);
+  }
   world.Trace("others create {} with the tag {}", id, kTags[which][1]);
   if (random.Chance(0.3)) return;
+  // Others do not take the place of an ENI that they have detached under pods: Berth could only ask
+  // again without end, and the settled state would not be quiet.
+  const NodeView* node = nodes_->Find(server.node);
+  if (node && node->instance == server.instance && node->nics.size() + 1 >= server.adapters) return;
   // One of Terway's is the node's to use, and goes with it.
   if (which == 0) witness_->Inherit(id);
   Do(world, "AttachNetworkInterface",
      {{"NetworkInterfaceId", id}, {"InstanceId", server.instance}});
+}
+
+// An ENI of others that EFLO binds to the server, without a tag.
+void Eni::AddOthersOnEflo(World& world, const EniFleet::Server& server) {
+  const auto made = cloud_.eflo().Do({.action = "CreateElasticNetworkInterface",
+                                      .caller = "others",
+                                      .account = simulator::kDefaultAccount,
+                                      .parameters = {{"RegionId", kRegion},
+                                                     {"NodeId", server.instance},
+                                                     {"ZoneId", EniFleet::kZone},
+                                                     {"VSwitchId", EniFleet::kLarge},
+                                                     {"SecurityGroupId", "sg-others"}},
+                                      .now = world.scheduler().WallNow()});
+  if (!made) return;
+  const std::string id = Text(Part(*made, "Content"), "ElasticNetworkInterfaceId");
+  witness_->AddOther(id);
+  world.Trace("others create {} at {}", id, server.instance);
 }
 
 // The cloud's own people put right what is stuck.

@@ -17,6 +17,8 @@ using cloud::simulator::Received;
 // From a look at an ENI to the request that follows: the call may wait for its
 // turn.
 constexpr auto kLookLasts = 150s;
+// A request that a reconcile may not have called back yet.
+constexpr auto kAboutToLeave = 2s;
 // An attach that the cloud has accepted has a little more than this.
 constexpr auto kAttachTime = 115s;
 // A replica that renews its lease within this time has led all the time.
@@ -45,6 +47,8 @@ std::string ActionOf(const Received& call) {
 
 void EniWitness::Tampered(const std::string& node) { tampered_[node] = world_.scheduler().Now(); }
 
+// A replica may act on the status of before for as long as its caches are late. What it does with a
+// status that a user made up is judged by the settled state alone.
 bool EniWitness::WasTampered(const std::string& node) const {
   const auto found = tampered_.find(node);
   return found != tampered_.end() && world_.scheduler().Now() - found->second <= grace_ + 60s;
@@ -69,6 +73,7 @@ std::optional<std::string> EniWitness::Sent(const std::string& replica, const Re
   const std::string action = ActionOf(call);
   const std::string& eni = EniOf(call);
   if (action == "CreateNetworkInterface") return CheckCreate(call);
+  if (auto wrong = CheckExcluded(replica, action, eni)) return wrong;
   if (action == "AttachNetworkInterface") return CheckAttach(replica, call);
   if (action == "DetachNetworkInterface" || action == "DeleteNetworkInterface") {
     return CheckRemoval(action, eni, ServerOf(call));
@@ -94,6 +99,11 @@ void EniWitness::Answered(const std::string& replica, const std::string& action,
   }
   const Json& list = Part(Part(*answer, "NetworkInterfaceSets"), "NetworkInterfaceSet");
   for (const Json& eni : list.array_range()) {
+    const auto excluded = excluded_.find(Text(eni, "NetworkInterfaceId"));
+    // The list may be older than the tag.
+    if (excluded != excluded_.end() && eni.to_string().contains("terway.alibabacloud.com/excluded"))
+      excluded->second.try_emplace(replica, world_.scheduler().Now());
+    // Whether it was a look for this very request cannot be seen on the wire: any list counts.
     if (Text(eni, "Status") != "Available") continue;
     available_[{replica, Text(eni, "NetworkInterfaceId")}] = world_.scheduler().Now();
   }
@@ -121,11 +131,12 @@ std::optional<std::string> EniWitness::CheckGivenUp(const NodeView& before,
     if (nic.status != "Attaching" || later == after.nics.end() ||
         later->second.status != "Deleting" || attaches == attaches_.end() || !eni || is_cancelled ||
         meddled_.contains(id) || WasTampered(after.name) || EniProducts::IsEflo(id))
-      continue;
+      continue;  // of EFLO: bound at create, without an attach whose answer could be seen here
     const auto& [throttled, answered, accepted] = attaches->second;
     if (throttled && !answered && eni->status == "Available")
       return Format("{} is given up, and its attach was only throttled", id);
-    if (accepted && eni->status == "Attaching" &&
+    // An attach to an instance that the spec does not name any more is not wanted.
+    if (accepted && eni->status == "Attaching" && eni->instance_id == after.instance &&
         world_.scheduler().Now() - *accepted < kAttachTime)
       return Format("{} is given up, and the cloud is still at it", id);
   }
@@ -156,6 +167,20 @@ std::optional<std::string> EniWitness::CheckOthers(const std::string& action,
   if (found && found->type == "Primary") return Format("{} of the Primary ENI {}", action, eni);
   if (!others_.contains(eni)) return std::nullopt;
   return Format("{} of {}, which is of others", action, eni);
+}
+
+// Assignments go by the last sync, which may be half a day old: they are not judged.
+std::optional<std::string> EniWitness::CheckExcluded(const std::string& replica,
+                                                     const std::string& action,
+                                                     const std::string& eni) const {
+  if (!action.ends_with("NetworkInterface")) return std::nullopt;
+  const auto excluded = excluded_.find(eni);
+  if (excluded == excluded_.end()) return std::nullopt;
+  const auto seen = excluded->second.find(replica);
+  // Another call of the replica may have shown it while this one was about to leave.
+  if (seen == excluded->second.end() || world_.scheduler().Now() - seen->second <= kAboutToLeave)
+    return std::nullopt;
+  return Format("{} of {}, which is excluded", action, eni);
 }
 
 std::optional<std::string> EniWitness::CheckRemoval(const std::string& action,
@@ -296,6 +321,13 @@ std::optional<std::string> EniWitness::CheckBinding(const NodeView& before, cons
   if (nic.status != "InUse" || nic.unschedulable || address.status != "Valid") {
     return Format("{} of {} is bound to {}: the ENI is {}{}, the address {}", ip, eni, address.pod,
                   nic.status, nic.unschedulable ? ", unschedulable" : "", address.status);
+  }
+  // A write has the version of the spec that it was made for. Others' moves are seen later.
+  const cloud::Eni* found = products_.Find(eni);
+  if (found && !found->instance_id.empty() && found->instance_id != after.instance &&
+      !meddled_.contains(eni) && !WasTampered(after.name)) {
+    return Format("{} of {} is bound to {}: the ENI is at {}, the Node at {}", ip, eni, address.pod,
+                  found->instance_id, after.instance);
   }
   return std::nullopt;
 }

@@ -24,6 +24,7 @@ namespace berth::simulate {
 // - a create whose attempt no Node's status had before;
 // - a detach or deletion of an ENI, or of an address, that a live pod has,
 // unless its Node goes;
+// - an attach, detach or deletion of an ENI that a user has excluded, which the replica has seen;
 // - a change of ENIs of others: of Primary ones, of those with a blocked tag,
 // of those that were
 //   not made for a node;
@@ -58,6 +59,8 @@ class EniWitness {
   // Others changed the ENI: it may be beyond Berth's reach.
   void Meddled(const std::string& id) { meddled_.insert(id); }
   bool IsMeddled(const std::string& id) const { return meddled_.contains(id); }
+  // A user has excluded the ENI: it stays as it is once a replica has seen that.
+  void Excluded(const std::string& id) { excluded_.try_emplace(id); }
   // A user wrote the Node's status, or replaced the Node.
   void Tampered(const std::string& node);
   // A user has cancelled the attach of the ENI, which the replica has
@@ -87,6 +90,8 @@ class EniWitness {
   std::optional<std::string> CheckUnassigned(const std::string& eni, const std::string& ip) const;
   std::optional<std::string> CheckCreate(const cloud::simulator::Received& call) const;
   std::optional<std::string> CheckOthers(const std::string& action, const std::string& eni) const;
+  std::optional<std::string> CheckExcluded(const std::string& replica, const std::string& action,
+                                           const std::string& eni) const;
   std::optional<std::string> CheckKept(const NodeView& before, const NodeView& after) const;
   std::optional<std::string> CheckGivenUp(const NodeView& before, const NodeView& after) const;
   std::optional<std::string> CheckBinding(const NodeView& before, const NodeView& after,
@@ -112,6 +117,8 @@ class EniWitness {
   std::set<std::string> others_;
   std::set<std::string> inherited_;
   std::set<std::string> meddled_;
+  // When each replica first saw that the ENI is excluded, by ENI.
+  std::map<std::string, std::map<std::string, async::TimePoint>> excluded_;
   std::map<std::string, async::TimePoint> tampered_;         // by Node
   std::set<std::pair<std::string, std::string>> cancelled_;  // replicas and ENIs
   std::map<std::string, async::TimePoint> renewed_;          // by replica

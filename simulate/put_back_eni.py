@@ -40,10 +40,10 @@ FLAWS = {
         "    case ErrorClass::kThrottled:\n      if (attaches) return End(entry, State::kFailed, entry.reason, error.message, now);\n"
         "      [[fallthrough]];\n    case ErrorClass::kRetry:\n      return Poll"),
     7: ("an attach fails after six looks", "task_queue_steps.cc",
-        "  if (step == Step::kAsk) return Ask(*entry, now);\n",
+        "  if (step == Step::kAsk) {\n",
         "  if (step == Step::kPoll && entry->operation == Operation::kAttach && entry->looks > 6)\n"
         "    return End(*entry, State::kFailed, reason::kGivenUp, \"polls are exhausted\", now), false;\n"
-        "  if (step == Step::kAsk) return Ask(*entry, now);\n"),
+        "  if (step == Step::kAsk) {\n"),
     8: ("an ENI that is Available again is polled to the end", "task_queue_steps.cc",
         "    return entry.asked_at && (entry.moved || (!entry.bound && waited >= kFallBack));",
         "    return entry.asked_at && waited >= 24h;"),
@@ -65,8 +65,8 @@ FLAWS = {
          "      Row{kAsk, kAsk, kPoll, kAsk}, Row{kPoll, kConfirm, kPoll, kConfirm}}},\n}};",
          "      Row{kAsk, kAsk, kPoll, kAsk}, Always(kPoll)}},\n}};"),
     22: ("the end of a task wakes nobody", "system.cc",
-         "             .on_ended = [this](const std::string& node) { controller.Add(node); },",
-         "             .on_ended = [](const std::string&) {},"),
+         ".on_ended = [this](const std::string& node) { controller.Add(node); },",
+         ".on_ended = [](const std::string&) {},"),
 }
 # Further edits of the same flaw.
 MORE = {

@@ -89,7 +89,8 @@ async::Task<Result<void>> Unassign(Enis* enis, job::Unassign job) {
 async::Task<JobResult> Carry(Enis* enis, JobOrder order) {
   if (const auto* sync = std::get_if<job::Sync>(&order.work)) {
     const auto due = sync->due;
-    co_return outcome::Sync{due, co_await Sync(enis, std::move(order))};
+    std::string instance = order.instance;
+    co_return outcome::Sync{std::move(instance), due, co_await Sync(enis, std::move(order))};
   }
   if (const auto* find = std::get_if<job::Find>(&order.work))
     co_return outcome::Find{find->token, co_await Find(enis, find->token)};

@@ -45,6 +45,7 @@ struct JobOrder {
 // The end of an order. Each of them has its order's work, and the cloud's answer.
 namespace outcome {
 struct Sync {
+  std::string instance;  // that was asked for
   std::optional<async::WallTime> due;
   Result<CloudView> answer;  // `gone` are the IDs that were not listed, nor when asked for alone
 };

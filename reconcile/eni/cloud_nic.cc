@@ -13,9 +13,7 @@ bool HasTag(const cloud::Eni& eni, std::string_view key, std::string_view value)
 }
 
 bool IsBlocked(const NodeSpec& spec, const cloud::Eni& eni) {
-  return HasTag(eni, kCreatorTag, "alibabacloud-erdma-controller") ||
-         HasTag(eni, "terway.alibabacloud.com/excluded", "true") ||
-         std::ranges::any_of(spec.tag_block_list, [&eni](const auto& rule) {
+  return IsExcluded(eni) || std::ranges::any_of(spec.tag_block_list, [&eni](const auto& rule) {
            return HasTag(eni, rule.first, rule.second);
          });
 }
@@ -90,13 +88,22 @@ bool HasTagOf(const Node& node, const cloud::Eni& eni) {
   return HasTag(eni, kNodeTag, node.id.uid);
 }
 
+bool IsExcluded(const cloud::Eni& eni) {
+  return HasTag(eni, kCreatorTag, "alibabacloud-erdma-controller") ||
+         HasTag(eni, kExcludedTag, "true");
+}
+
+bool IsLeftBehind(const Node& node, const cloud::Eni& eni) {
+  return !eni.instance_id.empty() && eni.instance_id != node.spec.instance && HasTagOf(node, eni) &&
+         HasTag(eni, kInstanceTag, eni.instance_id);
+}
+
 bool HasCreatorTag(const cloud::Eni& eni) { return HasTag(eni, kCreatorTag, kCreator); }
 
 bool IsUnschedulable(const Node& node, const cloud::Eni& eni, const Nic* known) {
   if (eni.service_managed || IsBlocked(node.spec, eni)) return true;
   if (eni.traffic_mode == kHighPerformance && !node.spec.erdma) return true;
-  // EFLO's ENIs have no tags.
-  if (node.backend == Backend::kEflo || HasTagOf(node, eni)) return false;
+  if (HasTagOf(node, eni)) return false;
   if (!node.spec.tag_filter.empty()) return !PassesFilter(node.spec, eni);
   // An ENI that Terway had in the pool stays there.
   return !HasCreatorTag(eni) && (known == nullptr || known->unschedulable);

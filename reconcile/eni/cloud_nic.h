@@ -13,6 +13,10 @@ namespace berth::eni {
 // Whether the tags say that the ENI was made for this Node, or by Terway or Berth for any.
 bool HasTagOf(const Node& node, const cloud::Eni& eni);
 bool HasCreatorTag(const cloud::Eni& eni);
+// Whether the ENI was made for this Node and an instance that it had before, where it still is.
+bool IsLeftBehind(const Node& node, const cloud::Eni& eni);
+// Whether the tags say that the ENI is nobody's to use here, whatever a Node's spec says.
+bool IsExcluded(const cloud::Eni& eni);
 // Whether the pool leaves the ENI alone. `known` is the Nic of status, null without one.
 bool IsUnschedulable(const Node& node, const cloud::Eni& eni, const Nic* known);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "log/log.h"
+#include "reconcile/eni/cloud_nic.h"
 
 namespace berth::eni {
 
@@ -31,6 +32,7 @@ async::Task<void> Collector::Collect() {
       parts_.on_available(eni.id);
       continue;
     }
+    if (IsExcluded(eni)) continue;
     const auto since = orphans_.find(eni.id);
     orphans.emplace(eni.id, since == orphans_.end() ? now : since->second);
   }

@@ -5,6 +5,7 @@
 
 #include "kube/object.h"
 #include "log/format.h"
+#include "reconcile/eni/cloud_nic.h"
 #include "reconcile/eni/pod_addresses.h"
 
 namespace berth::eni {
@@ -12,6 +13,15 @@ namespace berth::eni {
 using namespace std::chrono_literals;
 
 namespace {
+
+// The condition, an empty object without it.
+Json ConditionOf(const Json& conditions, std::string_view type) {
+  if (!conditions.is_array()) return Json::Object();
+  for (const Json& condition : conditions.array_range()) {
+    if (condition.get_value_or<std::string>("type", "") == type) return condition;
+  }
+  return Json::Object();
+}
 
 // A task of an ENI that failed is followed by the next one after this time.
 constexpr auto kAfterFailure = 30s;
@@ -35,20 +45,40 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Reconcile(std::string key) 
     Forget(key);
     co_return runtime::Requeue{};
   }
+  const bool is_new = !memories_.contains(key);
   Memory& memory = memories_[key];
   memory.uid = cached->id.uid;
-  if (std::exchange(memory.generation, cached->id.generation) != cached->id.generation) {
+  const bool is_moved = std::exchange(memory.backend, cached->backend) != cached->backend;
+  // The other API has other ENIs.
+  if (is_moved && !is_new) memory.instance.clear();
+  if (std::exchange(memory.generation, cached->id.generation) != cached->id.generation ||
+      is_moved) {
     memory.failures = 0;
     memory.not_before = {};
     memory.failed_attaches = 0;
     memory.no_create_before = {};
     memory.instance_seen.reset();
+    NoteSpec(memory, *cached, is_new);
   }
   Pass pass{.key = std::move(key), .node = *cached, .to = cached->status, .memory = memory};
   pass.pods = PodsOf(pass.node);
   pass.rival = RivalOf(pass.node);
   if (pass.node.id.deleting != 0) co_return co_await End(&pass);
   co_return co_await Maintain(&pass);
+}
+
+// A new leader reads from the condition whether the one before had asked the cloud about this spec.
+void NodeReconciler::NoteSpec(Memory& memory, const Node& node, bool is_new) {
+  memory.placed = false;
+  // A request that was refused may be one that spec would not make any more.
+  for (auto& [token, sends] : memory.sends) sends.refused |= sends.doubted;
+  if (const Json synced = ConditionOf(node.status.conditions, "Synced");
+      is_new && synced.get_value_or<std::int64_t>("observedGeneration", 0) == node.id.generation) {
+    if (synced.get_value_or<std::string>("reason", "") != kInstanceChanged)
+      memory.instance = node.spec.instance;
+    if (synced.get_value_or<std::string>("status", "") == "True") return;
+  }
+  WantSync(memory);
 }
 
 void NodeReconciler::Forget(const std::string& key) {
@@ -66,7 +96,9 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::Maintain(Pass* pass) {
   }
   TakeOutcome(*pass);
   TakeTasks(*pass);
-  if (!pass->node.unsupported && pass->rival.empty()) {
+  if (!pass->node.unsupported && pass->rival.empty() && !IsOfInstance(*pass)) {
+    ChooseJob(*pass);  // a sync: the addresses in status may be those of another instance
+  } else if (!pass->node.unsupported && pass->rival.empty()) {
     const Bound bound = BindPods(pass->node, pass->to, pass->pods, now);
     pass->waiting = bound.waiting + bound.waiting_erdma;
     Shrink(pass->node, pass->to, pass->pods, now, parts_.executor.RandomFraction());
@@ -205,21 +237,40 @@ std::string NodeReconciler::RivalOf(const Node& node) const {
 
 bool NodeReconciler::IsForeign(const Node& node, const cloud::Eni& eni) const {
   const auto made_for = eni.tags.find(std::string(kNodeTag));
-  if (made_for == eni.tags.end() || made_for->second == node.id.uid) return false;
+  if (made_for != eni.tags.end() && made_for->second == node.id.uid) return false;
+  const auto cluster = eni.tags.find(std::string(kClusterTag));
+  if (cluster != eni.tags.end() && cluster->second != parts_.cluster) return true;
+  if (made_for == eni.tags.end()) return false;
   if (parts_.caches.listed_nodes.CountIn(parts_.caches.nodes_by_uid, made_for->second) > 0)
     return true;
   const auto instance = eni.tags.find(std::string(kInstanceTag));
   return instance == eni.tags.end() || instance->second != node.spec.instance;
 }
 
-// Ends tasks that the status does not ask for any more: a pod was seen on an ENI that was to go.
+bool NodeReconciler::MayChange(const Task& task, const cloud::Eni& eni) const {
+  if (IsExcluded(eni)) return false;
+  const Node* node = parts_.caches.nodes.Get(task.node);
+  // The tags told at the sync which ENIs go with a Node; the task of one that is gone is cancelled.
+  if (!node || node->id.deleting != 0) return true;
+  const auto known = node->status.nics.find(eni.id);
+  return !IsForeign(*node, eni) &&
+         !IsUnschedulable(*node, eni, known == node->status.nics.end() ? nullptr : &known->second);
+}
+
+// Ends tasks that the status does not ask for any more: a pod was seen on an ENI that was to go, or
+// a user has excluded it.
 void NodeReconciler::CancelTasks(const Pass& pass) {
   for (const Task* task : parts_.tasks.queue().OfNode(pass.key)) {
     if (task->ended()) continue;
     const auto nic = pass.to.nics.find(task->eni);
     const bool attaches = task->operation == Operation::kAttach;
+    // In another account or region the cloud does not know the ENI.
+    const bool is_misled = pass.memory.elsewhere.has_value() ||
+                           (attaches && task->instance != pass.node.spec.instance);
     const std::string_view wanted = attaches ? kAttaching : kDeleting;
-    if (nic == pass.to.nics.end() || nic->second.status != wanted ||
+    const bool is_excluded = nic != pass.to.nics.end() && nic->second.unschedulable;
+    if (is_excluded) WantSync(pass.memory);  // its status was the task's
+    if (nic == pass.to.nics.end() || nic->second.status != wanted || is_excluded || is_misled ||
         task->backend != BackendOf(pass.node) || task->account != pass.to.account)
       parts_.tasks.Cancel(std::string(task->eni));
   }
@@ -227,7 +278,7 @@ void NodeReconciler::CancelTasks(const Pass& pass) {
 
 // The status says what is to be done, so that a task that was lost with its leader comes again.
 void NodeReconciler::SubmitTasks(Pass& pass) {
-  if (pass.to.account.empty()) return;  // a sync comes first
+  if (pass.to.account.empty() || !pass.memory.placed) return;  // a sync comes first
   const auto now = parts_.executor.Now();
   const PodAddresses addresses(pass.pods);
   for (const auto& [id, nic] : pass.to.nics) {
@@ -240,21 +291,24 @@ void NodeReconciler::SubmitTasks(Pass& pass) {
     const auto failed = pass.memory.failed.find(id);
     if (failed != pass.memory.failed.end() && now - failed->second < kAfterFailure) continue;
     const auto born = pass.memory.born.find(id);
-    const bool is_known = pass.memory.own && pass.memory.own->contains(id);
-    parts_.tasks.Submit({.eni = id,
-                         .operation = attaches                     ? Operation::kAttach
-                                      : pass.detached.contains(id) ? Operation::kDelete
-                                                                   : Operation::kDetach,
-                         .node = pass.key,
-                         .instance = is_known ? pass.memory.own->at(id) : pass.node.spec.instance,
-                         .account = pass.to.account,
-                         .backend = BackendOf(pass.node),
-                         .born = born == pass.memory.born.end() ? started_ : born->second,
-                         .ipv4_addresses = static_cast<int>(nic.ipv4.size()),
-                         .ipv6_addresses = static_cast<int>(nic.ipv6.size()),
-                         .ipv4_prefixes = static_cast<int>(nic.ipv4_prefixes.size()),
-                         .ipv6_prefixes = static_cast<int>(nic.ipv6_prefixes.size()),
-                         .has_pods = has_pods});
+    const auto& places =
+        pass.node.id.deleting != 0 && pass.memory.own ? *pass.memory.own : pass.memory.left;
+    const auto place = attaches ? places.end() : places.find(id);
+    parts_.tasks.Submit(
+        {.eni = id,
+         .operation = attaches                     ? Operation::kAttach
+                      : pass.detached.contains(id) ? Operation::kDelete
+                                                   : Operation::kDetach,
+         .node = pass.key,
+         .instance = place == places.end() ? pass.node.spec.instance : place->second,
+         .account = pass.to.account,
+         .backend = BackendOf(pass.node),
+         .born = born == pass.memory.born.end() ? started_ : born->second,
+         .ipv4_addresses = static_cast<int>(nic.ipv4.size()),
+         .ipv6_addresses = static_cast<int>(nic.ipv6.size()),
+         .ipv4_prefixes = static_cast<int>(nic.ipv4_prefixes.size()),
+         .ipv6_prefixes = static_cast<int>(nic.ipv6_prefixes.size()),
+         .has_pods = has_pods});
   }
 }
 
@@ -262,6 +316,10 @@ bool NodeReconciler::IsSyncDue(const Pass& pass) const {
   const Memory& memory = pass.memory;
   const auto now = parts_.executor.WallNow();
   if (pass.to.account.empty() || memory.sync_wanted || IsDue(pass.to.next_sync, now)) return true;
+  if (!IsOfInstance(pass) || (!memory.placed && HasTasks(pass.to))) return true;
+  // Others may have written times that Berth would not.
+  if (pass.to.next_sync.value_or(now) > now + 2 * kSyncEach) return true;
+  if (pass.to.last_sync.value_or(now) > now + kSyncEach) return true;
   // A list that lacked the instance may have been late.
   if (IsInstanceLost(pass) && IsDue(pass.to.last_sync, now - kSyncLost)) return true;
   const bool missing = std::ranges::any_of(memory.missing, [&](const auto& entry) {
@@ -279,8 +337,16 @@ bool NodeReconciler::IsInstanceLost(const Pass& pass) const {
 bool NodeReconciler::IsTransitional(const NodeStatus& status) {
   return std::ranges::any_of(status.nics, [](const auto& entry) {
     const Nic& nic = entry.second;
-    return !nic.unschedulable && nic.status != kInUse && nic.status != kAttaching &&
-           nic.status != kDeleting && nic.status != kInvalid;
+    const bool has_task =
+        !nic.unschedulable && (nic.status == kAttaching || nic.status == kDeleting);
+    return nic.status != kInUse && nic.status != kInvalid && !has_task;
+  });
+}
+
+bool NodeReconciler::HasTasks(const NodeStatus& status) {
+  return std::ranges::any_of(status.nics, [](const auto& entry) {
+    const Nic& nic = entry.second;
+    return !nic.unschedulable && (nic.status == kAttaching || nic.status == kDeleting);
   });
 }
 

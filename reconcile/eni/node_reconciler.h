@@ -71,6 +71,8 @@ class NodeReconciler {
   // No ENI is made for a Node whose last attach failed, for this time, which doubles.
   static constexpr async::Duration kFirstAttachPause = std::chrono::seconds(30);
   static constexpr async::Duration kLongestAttachPause = std::chrono::minutes(30);
+  // The reason of the condition Synced while the ENIs of spec's instance are not known.
+  static constexpr std::string_view kInstanceChanged = "InstanceChanged";
 
   struct Parts {
     async::Executor& executor;
@@ -90,6 +92,9 @@ class NodeReconciler {
 
   // The cloud has shown something of the Node that its status may not have.
   void WantSync(const std::string& key);
+  // Whether the task may ask for a change of the ENI that the cloud has shown: not of one that is
+  // excluded, or another Node's.
+  bool MayChange(const Task& task, const cloud::Eni& eni) const;
   // Whether a version of a Node is this reconciler's own write.
   bool IsOwnWrite(const std::string& key, const std::string& version) const;
   // Entries of all tables. None is left when all objects are gone.
@@ -104,6 +109,7 @@ class NodeReconciler {
     bool certain = false;  // all of them were ours, and each was answered with a refusal
     async::TimePoint last{};
     bool refused = false;  // for good, by the last answer
+    bool doubted = false;  // refused once, perhaps for what spec says
     // Since when the key of the moment cannot carry it on.
     std::optional<async::TimePoint> barred = {};
   };
@@ -118,10 +124,17 @@ class NodeReconciler {
     std::string uid;
     std::string version;  // of the last write
     std::int64_t generation = 0;
+    Backend backend = Backend::kEcs;
     async::Running job;
     std::optional<JobOutcome> outcome;  // to be taken over
+    // The instance whose ENIs status has; empty while that is not known.
+    std::string instance;
+    // Where ENIs are that were made for an earlier instance and stayed there, by ID.
+    std::map<std::string, std::string> left;
+    bool placed = false;  // a job has shown that the key is of the Node's account and region
     bool sync_wanted = false;
     bool syncing = false;           // a sync is under way, or its outcome not taken yet
+    bool sync_settles = true;       // no other job was wanted when the last one was ordered
     bool sync_again = false;        // it was wanted after that sync had begun
     std::set<std::string> settled;  // ENIs whose tasks were noted since: the sync may not know it
     // Whether the last sync showed an ENI of the instance, as every instance has one; none before.
@@ -198,6 +211,12 @@ class NodeReconciler {
   // Forgets vSwitches that were read long ago: Nodes may not name them any more.
   void ForgetVSwitches();
   static void WantSync(Memory& memory);
+  // The spec is another one than this leader knows; `is_new`: it has just begun to know the Node.
+  static void NoteSpec(Memory& memory, const Node& node, bool is_new);
+  // Whether status has the ENIs of the Node's instance, not of one that spec named before.
+  static bool IsOfInstance(const Pass& pass) {
+    return pass.memory.instance == pass.node.spec.instance;
+  }
   void SetNicCondition(Nic& nic, const std::string& type, const Error& error);
   void TakeTasks(Pass& pass);
   void NoteAttach(Memory& memory, const Task& task);
@@ -211,7 +230,7 @@ class NodeReconciler {
   PodsView PodsOf(const Node& node) const;
   // The name of an older Node that has the same instance; empty for none.
   std::string RivalOf(const Node& node) const;
-  // Whether the ENI was made for another Node that exists, or another instance.
+  // Whether the ENI was made for another cluster, another Node that exists, or another instance.
   bool IsForeign(const Node& node, const cloud::Eni& eni) const;
   void ChooseJob(Pass& pass);
   std::optional<JobOrder> OrderFor(Pass& pass);
@@ -220,9 +239,11 @@ class NodeReconciler {
   JobOrder SyncOrder(const Pass& pass) const;
   JobOrder CreateOrder(const Pass& pass, const Attempt& attempt);
   bool IsSyncDue(const Pass& pass) const;
+  static bool IsSyncFailing(const Memory& memory);
   // Whether the account did not show the instance. EFLO does not tell.
   bool IsInstanceLost(const Pass& pass) const;
   static bool IsTransitional(const NodeStatus& status);
+  static bool HasTasks(const NodeStatus& status);
   std::vector<std::string> StaleVSwitches(const Node& node) const;
   void CancelTasks(const Pass& pass);
   void SubmitTasks(Pass& pass);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "reconcile/eni/cloud_nic.h"
 #include "reconcile/eni/node_reconciler.h"
 
 namespace berth::eni {
@@ -21,12 +22,14 @@ bool IsGoing(const NodeStatus& status) {
 
 bool NodeReconciler::IsOwn(const Pass& pass, const cloud::Eni& eni) const {
   const Node& node = pass.node;
-  if (eni.service_managed || (eni.type != kSecondaryType && eni.type != kTrunkType)) return false;
+  if (eni.service_managed || IsExcluded(eni)) return false;
+  if (eni.type != kSecondaryType && eni.type != kTrunkType) return false;
   const bool is_here = eni.instance_id == node.spec.instance && !eni.instance_id.empty();
   if (HasTag(eni, kNodeTag, node.id.uid))
     return is_here || eni.instance_id.empty() || HasTag(eni, kInstanceTag, eni.instance_id);
   if (eni.tags.contains(std::string(kNodeTag)))
-    return is_here && HasTag(eni, kClusterTag, parts_.cluster) && !IsForeign(node, eni);
+    return is_here && pass.rival.empty() && HasTag(eni, kClusterTag, parts_.cluster) &&
+           !IsForeign(node, eni);
   const bool is_known = node.status.nics.contains(eni.id);
   return HasTag(eni, kCreatorTag, kCreator) && pass.rival.empty() &&
          (is_here || (is_known && eni.instance_id.empty()));
@@ -82,6 +85,7 @@ async::Task<NodeReconciler::Outcome> NodeReconciler::End(Pass* pass) {
     co_return runtime::Requeue{};
   }
   if (!memory.job && AccountsOf(pass->node) && parts_.executor.Now() >= memory.not_before) {
+    memory.sync_settles = true;
     pass->order = OrderForAttempt(*pass);
     const bool is_lost = pass->to.account.empty() || !memory.own;  // others may edit the status
     if (!pass->order && (is_lost || memory.sync_wanted || !IsGoing(pass->to)))

@@ -12,6 +12,12 @@ namespace {
 
 constexpr auto kFirstPause = 1s;
 constexpr int kMostDoublings = 7;
+// Index of outcome::Create in JobResult.
+constexpr std::size_t kCreateResult = 3;
+static_assert(
+    std::is_same_v<std::variant_alternative_t<kCreateResult, JobResult>, outcome::Create>);
+constexpr std::size_t kSyncResult = 0;
+static_assert(std::is_same_v<std::variant_alternative_t<kSyncResult, JobResult>, outcome::Sync>);
 
 std::string NewToken(async::Executor& executor) {
   return Format("{:016x}{:016x}", executor.Random(), executor.Random());
@@ -20,10 +26,16 @@ std::string NewToken(async::Executor& executor) {
 }  // namespace
 
 // Whether a job that succeeded shows that the failure of an earlier one is over. That a vSwitch can
-// be read says nothing about a create that is refused.
+// be read says nothing about a create that is refused, nor does a sync while the create is wanted:
+// one beyond the cloud's quota leads to a sync, which would end its back-off.
 bool NodeReconciler::EndsFailure(const Memory& memory, const JobResult& result) {
   return memory.failed_job == std::variant_npos || memory.failed_job == result.index() ||
-         std::holds_alternative<outcome::Sync>(result);
+         (memory.sync_settles && std::holds_alternative<outcome::Sync>(result));
+}
+
+bool NodeReconciler::IsSyncFailing(const Memory& memory) {
+  return memory.elsewhere || (memory.failure && (memory.failed_job == kSyncResult ||
+                                                 memory.failed_job == std::variant_npos));
 }
 
 void NodeReconciler::TakeOutcome(Pass& pass) {
@@ -35,6 +47,7 @@ void NodeReconciler::TakeOutcome(Pass& pass) {
   const Error* error = ErrorOf(outcome);
   if (is_news) {
     memory.elsewhere.reset();
+    if (outcome.here) memory.placed = outcome.result.has_value();
     if (outcome.here && !outcome.result) memory.elsewhere = *outcome.here;
     if (error || memory.elsewhere) {
       NoteError(memory, error);
@@ -80,6 +93,12 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
     pass.notes.push_back({false, "SyncOpenAPI", end.answer.error().message});
     return;
   }
+  // It says nothing about the ENIs of the instance that spec names since.
+  if (end.instance != pass.node.spec.instance) {
+    memory.sync_again = true;
+    memory.sync_wanted = true;
+    return;
+  }
   const auto now = parts_.executor.WallNow();
   CloudView view = *end.answer;
   pass.to.account = here.account;
@@ -113,11 +132,18 @@ void NodeReconciler::Take(Pass& pass, outcome::Sync& end, const cloud::Place& he
   busy.insert(memory.settled.begin(), memory.settled.end());
   TakeView(pass.node, pass.to, view, busy, pass.pods, now);
   for (const std::string& id : view.gone) memory.missing.erase(id);
+  memory.instance = end.instance;
+  memory.left.clear();
+  for (const cloud::Eni& eni : view.enis) {
+    if (!eni.instance_id.empty() && eni.instance_id != end.instance)
+      memory.left.emplace(eni.id, eni.instance_id);
+  }
   memory.instance_seen =
       std::ranges::contains(view.enis, pass.node.spec.instance, &cloud::Eni::instance_id);
   memory.moving = std::ranges::any_of(view.enis, [&](const cloud::Eni& eni) {
+    // One of others on EFLO that could not be made stays so.
     return eni.instance_id == pass.node.spec.instance && eni.status != kInUse &&
-           !pass.to.nics.contains(eni.id);
+           !eni.status.ends_with("Failed") && !pass.to.nics.contains(eni.id);
   });
   if (pass.node.id.deleting != 0) MarkOwn(pass, view);
   pass.to.last_sync = now;
@@ -177,8 +203,12 @@ void NodeReconciler::Take(Pass& pass, outcome::Create& end, const cloud::Place&)
   const std::string vswitch = attempt->second.request.vswitch_id;
   switch (error.error_class) {
     case ErrorClass::kRetry:
-    case ErrorClass::kThrottled:
+      // A cloud that reports an internal error may have made the ENI all the same.
+      if (error.reason != cloud::kNotSent) sends.certain = false;
+      sends.doubted = true;
       return;  // again, with the same token
+    case ErrorClass::kThrottled:
+      return;  // likewise
     case ErrorClass::kAmbiguous:
       sends.certain = false;
       return;
@@ -245,9 +275,15 @@ void NodeReconciler::ChooseJob(Pass& pass) {
 }
 
 std::optional<JobOrder> NodeReconciler::OrderFor(Pass& pass) {
+  pass.memory.sync_settles = !pass.wanted.job && pass.to.attempts.empty();
   if (IsSyncDue(pass)) return SyncOrder(pass);
-  if (auto order = OrderForAttempt(pass)) return order;
   auto& job = pass.wanted.job;
+  // While the cloud refuses a create, the ENIs that there are get their addresses.
+  const bool is_refused = pass.memory.failure && pass.memory.failed_job == kCreateResult;
+  const bool is_beside = job && !std::holds_alternative<job::Create>(*job) && is_refused;
+  if (!is_beside) {
+    if (auto order = OrderForAttempt(pass)) return order;
+  }
   const bool creates = job && std::holds_alternative<job::Create>(*job);
   const bool needs_vswitch = job ? creates : pass.wanted.refused;
   pass.held_back = creates && parts_.executor.Now() < pass.memory.no_create_before;

@@ -90,6 +90,11 @@ std::optional<NodeReconciler::Trouble> NodeReconciler::TroubleOf(const Pass& pas
                           error->second.message)};
   }
   if (pass.to.account.empty()) return Trouble{"NotSynced", "the cloud has not been asked yet"};
+  if (!IsOfInstance(pass)) {
+    return Trouble{
+        "NotSynced",
+        Format("the cloud has not been asked yet for the ENIs of instance {}", node.spec.instance)};
+  }
   if (!pass.wanted.insufficient.empty()) return Trouble{"InsufficientIP", pass.wanted.insufficient};
   if (pass.waiting > 0) {
     const auto pods = static_cast<std::size_t>(pass.waiting);
@@ -114,11 +119,15 @@ void NodeReconciler::SetConditions(Pass& pass) const {
                       .message = trouble ? trouble->message : "pods get addresses",
                       .observed_generation = generation},
                      now);
-  const bool synced = !pass.to.account.empty() && !pass.memory.sync_wanted;
+  const bool is_of_instance = IsOfInstance(pass);
+  const bool synced = !pass.to.account.empty() && !pass.memory.sync_wanted && is_of_instance &&
+                      !IsSyncFailing(pass.memory);
   kube::SetCondition(conditions,
                      {.type = "Synced",
                       .status = synced ? ConditionStatus::kTrue : ConditionStatus::kFalse,
-                      .reason = synced ? "Synced" : "SyncDue",
+                      .reason = synced           ? std::string("Synced")
+                                : is_of_instance ? std::string("SyncDue")
+                                                 : std::string(kInstanceChanged),
                       .message = synced ? "status shows the ENIs as the cloud does"
                                         : "the cloud is to be asked again",
                       .observed_generation = generation},
@@ -141,7 +150,7 @@ void NodeReconciler::Record(const Pass& pass, const Note& note) {
 
 async::Task<kube::Result<void>> NodeReconciler::TellCoreNode(Pass* pass) {
   const CoreNode* core = parts_.caches.core_nodes.Get(pass->key);
-  if (!core || pass->to.account.empty()) co_return kube::Result<void>();
+  if (!core || pass->to.account.empty() || !IsOfInstance(*pass)) co_return kube::Result<void>();
   const std::string& lack = pass->wanted.insufficient;
   const bool sufficient = lack.empty();
   const std::string message = sufficient ? "pods get addresses" : lack;

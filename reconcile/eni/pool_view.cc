@@ -41,6 +41,11 @@ void TakeNewEni(const Look& look, const cloud::Eni& eni) {
   const auto tag = eni.tags.find(std::string(kAttemptTag));
   const bool in_attempt = tag != eni.tags.end() && look.status.attempts.contains(tag->second);
   if (eni.status == kInUse) {
+    if (IsLeftBehind(look.node, eni) && !look.IsBusy(eni) &&
+        !IsUnschedulable(look.node, eni, nullptr) &&
+        look.pods.HasAnyOf(AddNic(look, eni, kDeleting))) {
+      look.status.nics.erase(eni.id);
+    }
     if (!look.IsHere(eni)) return;
     AddNic(look, eni, kInUse).unschedulable = IsUnschedulable(look.node, eni, nullptr);
     if (in_attempt) look.status.attempts.erase(tag->second);
@@ -68,6 +73,7 @@ std::string StatusBesideUse(const Look& look, const Nic& nic, const cloud::Eni& 
   // A list may be older than the end of the attach.
   if (eni.status == kAttaching) return nic.status == kInUse ? nic.status : std::string(kAttaching);
   if (eni.status == "Available") {
+    // EFLO's may be Terway's, which gives them no tags.
     const bool ours =
         look.node.backend == Backend::kEflo || HasTagOf(look.node, eni) || HasCreatorTag(eni);
     // Somebody has detached it. The pods get it back.
@@ -79,7 +85,14 @@ std::string StatusBesideUse(const Look& look, const Nic& nic, const cloud::Eni& 
 
 void TakeKnownEni(const Look& look, Nic& nic, const cloud::Eni& eni) {
   if (look.IsElsewhere(eni)) {
-    if (!look.IsBusy(eni)) LoseNic(look.status, eni.id, look.pods);
+    if (look.IsBusy(eni)) return;
+    // The Node has another instance now. Pods of before may still run on this one.
+    if (!IsLeftBehind(look.node, eni) || IsUnschedulable(look.node, eni, &nic) ||
+        look.pods.HasAnyOf(nic)) {
+      return LoseNic(look.status, eni.id, look.pods);
+    }
+    nic.unschedulable = false;
+    nic.status = kDeleting;
     return;
   }
   MergeEni(nic, eni, look.pods);

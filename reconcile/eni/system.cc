@@ -113,16 +113,19 @@ System::Parts::Work::Work(Parts& parts)
              {.controller = "berth.dev/eni",
               .instance = parts.leadership.identity(),
               .registry = parts.options.registry}),
-      tasks(parts.executor,
-            {.enis = [&parts](const std::string& account, Backend backend) -> cloud::Enis* {
-               if (backend == Backend::kEcs) return &parts.backends.ecs.In(account);
-               return parts.backends.eflo ? &parts.backends.eflo->In(account) : nullptr;
-             },
-             .on_ended = [this](const std::string& node) { controller.Add(node); },
-             .on_result =
-                 [&parts](const Task& task) {
-                   if (parts.metrics) parts.metrics->Ended(task);
-                 }}),
+      tasks(
+          parts.executor,
+          {.enis = [&parts](const std::string& account, Backend backend) -> cloud::Enis* {
+             if (backend == Backend::kEcs) return &parts.backends.ecs.In(account);
+             return parts.backends.eflo ? &parts.backends.eflo->In(account) : nullptr;
+           },
+           .on_ended = [this](const std::string& node) { controller.Add(node); },
+           .may_change = [this](const Task& task,
+                                const cloud::Eni& eni) { return reconciler.MayChange(task, eni); },
+           .on_result =
+               [&parts](const Task& task) {
+                 if (parts.metrics) parts.metrics->Ended(task);
+               }}),
       reconciler({.executor = parts.executor,
                   .api = kube::Api(parts.leadership.fenced()),
                   .events = events,

@@ -287,5 +287,45 @@ TEST_F(EniFaultsTest, AnEniOfALingjunNodeThatCouldNotBeMadeIsDeletedAndAnotherOn
     EXPECT_EQ(record.eni.type, "Primary") << id;
 }
 
+// The refusal leads to a sync, which succeeds and shows nothing new.
+TEST_F(EniFaultsTest, ACreateBeyondAQuotaThatNoListExplainsBacksOff) {
+  script_.on_call = [](const std::string& action, auto& fate) {
+    if (action != "CreateNetworkInterface") return;
+    fate.refusal = cloud::simulator::Refusal{403, "EniPerInstanceLimitExceeded", "No."};
+    fate.carried_out = false;
+  };
+  CreateNode("worker-1", "i-1", kPool);
+  executor_.Advance(10min);
+  EXPECT_THAT(Condition("worker-1"),
+              AllOf(StartsWith("False CloudRefused"), HasSubstr("EniPerInstanceLimitExceeded")));
+  script_.calls.clear();
+  executor_.Advance(30min);
+  EXPECT_LE(script_.calls["CreateNetworkInterface"], 16) << "every two minutes";
+}
+
+TEST_F(EniFaultsTest, AnEniOfOthersThatCouldNotBeMadeIsNotLookedAtWithoutEnd) {
+  auto& eflo = account_.cloud.eflo();
+  eflo.CreateInstance({.id = "e01-1", .vswitch_id = "vsw-1"});
+  account_.cloud.faults().Set({{.action = "CreateElasticNetworkInterface",
+                                .kind = cloud::simulator::Fault::Kind::kFallsBack,
+                                .code = {}}});
+  ASSERT_TRUE(eflo.Do({.action = "CreateElasticNetworkInterface",
+                       .caller = "others",
+                       .account = cloud::simulator::kDefaultAccount,
+                       .parameters = {{"RegionId", "cn-hangzhou"},
+                                      {"NodeId", "e01-1"},
+                                      {"ZoneId", "cn-hangzhou-h"},
+                                      {"VSwitchId", "vsw-1"},
+                                      {"SecurityGroupId", "sg-others"}},
+                       .now = executor_.WallNow()}));
+  executor_.Advance(1min);
+  CreateNode("lingjun", "e01-1", kPool);
+  Merge("lingjun", R"({"metadata":{"labels":{"alibabacloud.com/lingjun-worker":"true"}}})");
+  executor_.Advance(5min);
+  script_.calls.clear();
+  executor_.Advance(10min);
+  EXPECT_LE(script_.calls["ListElasticNetworkInterfaces"], 12) << "the collector's";
+}
+
 }  // namespace
 }  // namespace berth::eni

@@ -54,7 +54,9 @@ class TaskQueue {
   struct Options {
     std::function<double()> random;                  // in [0, 1)
     std::function<void(const Task& task)> on_ended;  // must not call the queue
-    std::size_t attaches_of_node = 5;                // that the cloud has accepted and not ended
+    // Whether the ENI that a look has shown is the task's to change; without it, each is.
+    std::function<bool(const Task& task, const cloud::Eni& eni)> may_change = {};
+    std::size_t attaches_of_node = 5;  // that the cloud has accepted and not ended
     std::size_t eflo_attaches_of_node = 2;
     std::size_t requests_at_once = 16;  // of each operation and backend, that are not answered
   };

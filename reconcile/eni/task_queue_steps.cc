@@ -96,7 +96,14 @@ bool TaskQueue::Seen(const TaskId& id, const cloud::Eni* eni, async::TimePoint n
         now);
     return false;
   }
-  if (step == Step::kAsk) return Ask(*entry, now);
+  if (step == Step::kAsk) {
+    if (eni && options_.may_change && !options_.may_change(*entry, *eni)) {
+      End(*entry, State::kFailed, reason::kNotOurs,
+          "its tags say that it is not this Node's to change", now);
+      return false;
+    }
+    return Ask(*entry, now);
+  }
   Leave(RequestsLike(*entry), id.generation, now);
   return Poll(*entry, now), false;
 }

@@ -16,6 +16,7 @@ TaskRunner::TaskRunner(async::Executor& executor, Options options)
                     if (options_.on_result) options_.on_result(task);
                     options_.on_ended(task.node);
                   },
+              .may_change = options_.may_change,
               .requests_at_once = options_.requests_at_once}) {}
 
 std::uint64_t TaskRunner::Submit(TaskRequest request) {

@@ -36,6 +36,8 @@ class TaskRunner {
     std::function<cloud::Enis*(const std::string& account, Backend backend)> enis;
     // A task of the node has ended: look at OfNode. Must only wake somebody.
     std::function<void(const std::string& node)> on_ended;
+    // As TaskQueue has it. May be empty.
+    std::function<bool(const Task& task, const cloud::Eni& eni)> may_change;
     // Each task, as it ends; for metrics. May be empty.
     std::function<void(const Task& task)> on_result;
     std::size_t looks_at_once = 8;
