@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <set>
 
 #include "reconcile/difftracker/system_fixture_test.h"
 
@@ -70,10 +71,10 @@ TEST_F(MendingTest, ARefusedCreationIsTriedAgainWhenItsCauseIsGone) {
   gateway_.ips["egress-g-pip"] = {.name = "egress-g-pip", .etag = "1", .address = "20.1.1.1"};
   CreateEgressPod("a", "egress-g");
   Advance(20s);
-  ASSERT_THAT(View("egress-g")->error, HasSubstr("not Berth's"));
+  ASSERT_THAT(SeenOf("egress-g").error, HasSubstr("not Berth's"));
   gateway_.ips.clear();
   Advance(6min);
-  EXPECT_EQ(View("egress-g")->state, State::kCreated);
+  EXPECT_EQ(SeenOf("egress-g").state, State::kCreated);
 }
 
 TEST_F(MendingTest, ARefusedChangeIsTriedAgainWhenItsCauseIsGone) {
@@ -95,9 +96,10 @@ TEST_F(MendingTest, AServiceThatBerthRefusesIsNotTriedAgainAndAgain) {
   Advance(30s);
   Merge(ServicePath("web"), R"({"spec":{"sessionAffinity":"ClientIP"}})");
   Advance(30s);
-  const std::size_t retries = View(Get(ServicePath("web"))["metadata"]["uid"].as_string())->retries;
+  const std::size_t retries =
+      SeenOf(Get(ServicePath("web"))["metadata"]["uid"].as_string()).retries;
   Advance(1h);
-  EXPECT_EQ(View(Get(ServicePath("web"))["metadata"]["uid"].as_string())->retries, retries);
+  EXPECT_EQ(SeenOf(Get(ServicePath("web"))["metadata"]["uid"].as_string()).retries, retries);
 }
 
 TEST_F(MendingTest, AServiceWithSourceRangesIsRefused) {

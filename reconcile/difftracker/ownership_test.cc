@@ -78,7 +78,7 @@ TEST_F(OwnershipTest, ANatGatewayInTheGatewayThatIsNotRegisteredIsNotTaken) {
   CreateEgressPod("a", "corp-nat");
   Advance(20min);
   EXPECT_EQ(gateway_.nats, before.nats);
-  EXPECT_THAT(View("corp-nat")->error, HasSubstr("not Berth's"));
+  EXPECT_THAT(SeenOf("corp-nat").error, HasSubstr("not Berth's"));
   DeletePod("a");
   Advance(20min);
   EXPECT_FALSE(Exists(PodPath("a")));
@@ -149,7 +149,7 @@ TEST_F(OwnershipTest, AnEgressIsInSyncBesideAPublicIpOfSomebodyElse) {
   const auto theirs = gateway_.ips.at("egress-a-pip-v6");
   CreateEgressPod("a", "egress-a");
   Advance(1min);
-  ASSERT_EQ(View("egress-a")->state, State::kCreated);
+  ASSERT_EQ(SeenOf("egress-a").state, State::kCreated);
   gateway_.calls.clear();
   Advance(25min);
   EXPECT_EQ(gateway_.calls["GetNatGateway"], 0) << "updated without a cause";
@@ -225,7 +225,7 @@ TEST_F(OtherClusterTest, ItsEgressIsNotTakenByAPodOfItsName) {
   const Snapshot before(gateway_);
   CreateEgressPod("a", "egress-z");
   Advance(20min);
-  EXPECT_THAT(View("egress-z")->error, HasSubstr("not Berth's"));
+  EXPECT_THAT(SeenOf("egress-z").error, HasSubstr("not Berth's"));
   EXPECT_EQ(Snapshot(gateway_), before);
   DeletePod("a");
   Advance(20min);
@@ -242,8 +242,8 @@ TEST_F(OtherClusterTest, AnEgressThatItHasLetGoOfIsTaken) {
   gateway_.services.clear();
   gateway_.locations.clear();
   Advance(20min);
-  EXPECT_EQ(View("egress-z")->state, State::kCreated);
-  EXPECT_EQ(View("egress-z")->synced, 1u);
+  EXPECT_EQ(SeenOf("egress-z").state, State::kCreated);
+  EXPECT_EQ(SeenOf("egress-z").synced, 1u);
   DeletePod("a");
   Advance(1min);
   EXPECT_THAT(gateway_.services, IsEmpty());
