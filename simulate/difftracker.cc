@@ -50,10 +50,29 @@ class DiffTracker::Trouble : public simulator::Fates {
       fate.refusal = cloud_.RefusalWith(kCodes[random.Below(3)]);
       fate.carried_out = fate.refusal->http_code >= 500 && random.Chance(0.3);
     }
+    if (NamesBadAddress(request)) {
+      fate.refusal = cloud_.RefusalWith("InvalidAddress");
+      fate.carried_out = false;
+    }
     return fate;
   }
+  // The cloud refuses addresses that end so; none with an empty text.
+  void Refuse(std::string ending) { bad_ending_ = std::move(ending); }
 
  private:
+  bool NamesBadAddress(const http::Request& request) const {
+    if (bad_ending_.empty() || !request.url.contains("updateAddressLocations")) return false;
+    const Json body = Json::parse(request.body);
+    for (const Json& location : body["addressLocations"].array_range()) {
+      for (const Json& address : location["addresses"].array_range()) {
+        if (address["services"].size() > 0 && address["address"].as_string().ends_with(bad_ending_))
+          return true;
+      }
+    }
+    return false;
+  }
+
+  std::string bad_ending_;
   World& world_;
   const simulator::azure::Cloud& cloud_;
 };
@@ -85,14 +104,7 @@ void DiffTracker::SetUp(World& world) {
   trouble_ = std::make_unique<Trouble>(world, cloud_);
   network_ = std::make_unique<simulator::Network>(cloud_, *site_, *trouble_);
   cloud_.Settle(world.scheduler().WallNow());
-  for (const auto& [type, name] :
-       {std::pair{"natgateways", "theirs"}, {"publicipaddresses", "theirs-pip"}}) {
-    cloud_.group().Meddle(type, name,
-                          Json::parse(R"({"location":"westeurope","sku":{"name":"StandardV2"},)"
-                                      R"("properties":{"publicIPAllocationMethod":"Static",)"
-                                      R"("publicIPAddressVersion":"IPv4"}})"));
-  }
-  for (const auto& [key, resource] : cloud_.group().all()) foreign_.insert(key);
+  SetUpOthers();
   for (const char* name : {"kube-system", "default"}) {
     world.Ask({.method = kube::Method::kPost,
                .path = "/api/v1/namespaces",
@@ -107,13 +119,22 @@ void DiffTracker::SetUp(World& world) {
   };
   at_some_time(10 + random.Below(50), [this, &world] { Act(world); });
   at_some_time(random.Below(6), [this] { SomeFault(); });
+  at_some_time(random.Below(3), [this] { AnotherClusterGrows(); });
+  at_some_time(random.Below(2), [this] { SomebodyMakesRoom(); });
   if (random.Chance(0.25)) {
     at_some_time(1 + random.Below(3), [this, &world] { Meddle(world); });
+  }
+  if (random.Chance(0.3)) {
+    at_some_time(1 + random.Below(4), [this, &world] { ForceSomeDeletion(world); });
+  }
+  if (random.Chance(0.3)) {
+    at_some_time(1, [this] { trouble_->Refuse(Format("{}", Below(10))); });
   }
 }
 
 async::Duration DiffTracker::Aftermath(World& /*world*/) {
   cloud_.faults().Set({});
+  trouble_->Refuse({});
   return {};
 }
 

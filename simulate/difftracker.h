@@ -19,10 +19,15 @@ namespace berth::simulate {
 // Azure whose operations take seconds and that loses requests and answers, is slow, throttles,
 // refuses, and fails operations that it has begun. Users make, change and delete Services, pods and
 // nodes; the stand-in for a cluster's machinery gives pods addresses and makes EndpointSlices.
-// Others delete and write what Berth has made, and have resources of their own beside it.
+// Others delete and write what Berth has made, take its tags off, and have resources of their own
+// beside it: NAT gateways in the gateway, names that users give to egresses, another cluster with
+// its registrations and locations. Some resources were made by cloud-provider-azure, without tags.
+// The cloud refuses some addresses for a while. A user gives up waiting for a deletion.
 //
-// At all times: no location names a service that is not registered; resources of others are as they
-// were; a pod's finalizer goes only when no location shows its address for its egress. In the end
+// At all times: no location names a service that is not registered; resources, registrations and
+// locations of others are byte for byte as they were; a pod's finalizer goes only when no location
+// shows its address for its egress; a Service that is written to be Provisioned has a load balancer
+// as its spec says, and the address that its status shows. In the end
 // the gateway and the resource group have exactly what the objects say, every Service shows its
 // address, no object waits to be deleted; and when users have deleted everything nothing is left.
 class DiffTracker : public SystemScenario {
@@ -51,6 +56,7 @@ class DiffTracker : public SystemScenario {
   struct Wanted {
     Locations locations;
     std::set<std::string> services;   // in the gateway
+    std::set<std::string> egresses;   // of live pods
     std::set<std::string> resources;  // keys in the resource group
   };
   // A pod with our finalizer.
@@ -71,11 +77,27 @@ class DiffTracker : public SystemScenario {
   void CreatePod(World& world, const std::string& name);
   void Meddle(World& world);
   void SomeFault();
+  void ForceSomeDeletion(World& world);
+  // difftracker_others.cc: others' resources.
+  void SetUpOthers();
+  void AnotherClusterGrows();
+  void SomebodyMakesRoom();
+  void MakeMigratedEgress(const std::string& name);
+  void MakeMigratedService(const std::string& uid);
+  void RemoveSomeTag(const std::string& service);
+  std::vector<std::string> ResourcesOf(const std::string& service) const;  // keys
+  bool IsTagged(const std::string& service) const;                         // all of them
+  void KeepInMind(const std::string& key);
+  std::optional<std::string> CheckOthers() const;
+  // The egress's name is taken by a resource of others.
+  bool IsTaken(const std::string& egress) const;
 
   // difftracker_checks.cc
   std::optional<std::string> CheckCloud() const;
   std::optional<std::string> CheckPods(World& world);
   std::optional<std::string> CheckService(const Json& service) const;
+  std::optional<std::string> CheckProvisioned(const Json& service) const;
+  std::optional<std::string> CheckTags(World& world, const Wanted& wanted) const;
   Wanted ComputeWanted(World& world) const;
   void WantService(World& world, const Json& service, const Documents& slices,
                    const std::map<std::string, std::vector<std::string>>& nodes,
@@ -87,7 +109,12 @@ class DiffTracker : public SystemScenario {
   std::unique_ptr<Process> site_;  // the cloud's own
   std::unique_ptr<Trouble> trouble_;
   std::unique_ptr<cloud::simulator::Network> network_;
-  std::set<std::string> foreign_;        // keys of resources that are others'
+  // Of others: resources by key, as text; registrations; locations.
+  std::map<std::string, std::string> foreign_;
+  std::map<std::string, cloud::simulator::azure::Service> foreign_services_;
+  std::map<std::string, cloud::simulator::azure::Addresses> foreign_locations_;
+  int clusters_services_ = 0;            // that another cluster has registered
+  std::set<std::string> forced_;         // deletions that users have forced
   bool meddled_ = false;                 // others have written locations
   std::map<std::string, HeldPod> pods_;  // by UID
 };

@@ -1,6 +1,7 @@
 #include <array>
 
 #include "log/format.h"
+#include "reconcile/difftracker/names.h"
 #include "simulate/difftracker.h"
 #include "simulate/objects.h"
 #include "simulate/world.h"
@@ -9,7 +10,8 @@
 namespace berth::simulate {
 namespace {
 
-constexpr std::array kEgresses = {"egress-a", "Egress-B", "default-natgw"};
+constexpr std::array kEgresses = {"egress-a", "Egress-B",   "default-natgw",
+                                  "corp-nat", "taken-name", "egress-z"};
 
 std::string ServicePath(const std::string& name) {
   return "/api/v1/namespaces/default/services/" + name;
@@ -34,16 +36,25 @@ void DiffTracker::CreateService(World& world, const std::string& name) {
   std::string more;
   if (Below(12) == 0) more += R"(,"loadBalancerClass":"example.com/other")";
   if (Below(12) == 0) more += R"(,"sessionAffinity":"ClientIP")";
-  world.Ask({.method = kube::Method::kPost,
-             .path = "/api/v1/namespaces/default/services",
-             .body = Format(R"({{"metadata":{{"name":"{}"}},"spec":{{"type":"LoadBalancer",)"
-                            R"("selector":{{"app":"a{}"}},"ports":[{}]{}}}}})",
-                            name, app, ports, more)});
+  if (dual_stack_ && Below(4) == 0) more += R"(,"ipFamilies":["IPv6"])";
+  const auto made =
+      world.Ask({.method = kube::Method::kPost,
+                 .path = "/api/v1/namespaces/default/services",
+                 .body = Format(R"({{"metadata":{{"name":"{}"}},"spec":{{"type":"LoadBalancer",)"
+                                R"("selector":{{"app":"a{}"}},"ports":[{}]{}}}}})",
+                                name, app, ports, more)});
+  if (made.code == 201 && more.empty() && Below(6) == 0) {
+    MakeMigratedService(difftracker::LowerCase(UidOf(made.body)));
+  }
 }
 
 void DiffTracker::ActOnService(World& world, const std::string& name) {
   if (world.Ask({.path = ServicePath(name)}).code == 404) return CreateService(world, name);
-  switch (Below(6)) {
+  switch (Below(dual_stack_ ? 7 : 6)) {
+    case 6:
+      world.Merge(ServicePath(name),
+                  Format(R"({{"spec":{{"ipFamilies":["{}"]}}}})", Below(2) == 0 ? "IPv4" : "IPv6"));
+      return;
     case 0:
     case 1:
       world.Ask({.method = kube::Method::kDelete, .path = ServicePath(name)});
@@ -69,7 +80,7 @@ void DiffTracker::CreatePod(World& world, const std::string& name) {
   std::string labels = Format(R"("app":"a{}")", Below(2));
   if (Below(3) != 0) {
     labels += Format(R"(,"kubernetes.azure.com/service-egress-gateway":"{}")",
-                     kEgresses[Below(Below(6) == 0 ? 3 : 2)]);
+                     kEgresses[Below(Below(6) == 0 ? kEgresses.size() : 2)]);
   }
   world.Ask({.method = kube::Method::kPost,
              .path = "/api/v1/namespaces/default/pods",
@@ -85,7 +96,7 @@ void DiffTracker::ActOnPod(World& world, const std::string& name) {
       world.Merge(PodPath(name),
                   Format(R"({{"metadata":{{"labels":{{)"
                          R"("kubernetes.azure.com/service-egress-gateway":"{}"}}}}}})",
-                         kEgresses[Below(2)]));
+                         kEgresses[Below(Below(6) == 0 ? kEgresses.size() : 2)]));
       return;
     case 1:
       world.Merge(
@@ -117,8 +128,8 @@ void DiffTracker::Meddle(World& world) {
   auto chosen = services.begin();
   std::advance(chosen, static_cast<std::ptrdiff_t>(Below(services.size())));
   const std::string name = chosen->first;
-  if (chosen->second.is_default) return;
-  const std::uint64_t kind = Below(5);
+  if (chosen->second.is_default || foreign_services_.contains(name)) return;
+  const std::uint64_t kind = Below(7);
   world.Trace("others meddle with {} ({})", name, kind);
   // Azure lets nobody delete a public IP or a NAT gateway that is in use.
   const auto erase = [this](const std::string& key) {
@@ -135,21 +146,50 @@ void DiffTracker::Meddle(World& world) {
       return erase("natgateways/" + name);
     case 3:
       return erase(Format("publicipaddresses/{}-pip", name));
+    case 4:
+      return RemoveSomeTag(name);
+    case 5:
+      // What is not tagged yet would be nobody's.
+      if (cloud_.gateway().MappingsOf(name) == 0 && IsTagged(name))
+        cloud_.gateway().EraseService(name);
+      return;
     default: {
       const auto locations = cloud_.gateway().locations();
-      if (!locations.empty()) cloud_.gateway().SetLocation(locations.begin()->first, {});
+      if (!locations.empty() && !foreign_locations_.contains(locations.begin()->first))
+        cloud_.gateway().SetLocation(locations.begin()->first, {});
     }
+  }
+}
+
+// A user gives up waiting for a deletion.
+void DiffTracker::ForceSomeDeletion(World& world) {
+  std::vector<std::string> names;
+  for (const auto& [name, service] : cloud_.gateway().services()) names.push_back(name);
+  for (const std::string& name : names) {
+    const bool is_inbound = difftracker::IsUidShaped(name);
+    DeleteLive({.plural = "trackedservices",
+                .name = (is_inbound ? "lb-" : "nat-") + name,
+                .which = [](const Json&) { return true; },
+                .on_deleted =
+                    [this, &world, name](const std::string&, int code) {
+                      if (code != 200) return;
+                      world.Trace("a user has forced the deletion of {}", name);
+                      forced_.insert(name);
+                    }});
   }
 }
 
 void DiffTracker::SomeFault() {
   using Kind = cloud::simulator::Fault::Kind;
   static constexpr std::array kActions = {
-      "PutPublicIPAddress",     "PutLoadBalancer",    "PutNatGateway",        "UpdateServices",
-      "UpdateAddressLocations", "DeleteLoadBalancer", "DeletePublicIPAddress"};
-  // A refusal of a spec is not among them: it stays until a user changes the spec.
+      "PutPublicIPAddress",    "PutLoadBalancer",        "PutNatGateway",
+      "UpdateServices",        "UpdateAddressLocations", "DeleteLoadBalancer",
+      "DeletePublicIPAddress", "DeleteNatGateway",       "GetServices",
+      "GetAddressLocations",   "GetNatGateway",          "GetPublicIPAddress",
+      "ListPublicIPAddresses"};
+  // The last one is in no list of Azure's codes.
   static constexpr std::array kCodes = {"InternalServerError", "QuotaExceeded",
-                                        "AuthorizationFailed"};
+                                        "AuthorizationFailed", "PolicyViolation"};
   static constexpr std::array kKinds = {Kind::kRefused, Kind::kLostAnswer, Kind::kFallsBack};
   auto faults = cloud_.faults().all();
   faults.push_back({.action = kActions[Below(kActions.size())],

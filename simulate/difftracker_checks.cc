@@ -3,6 +3,7 @@
 #include "log/format.h"
 #include "reconcile/difftracker/names.h"
 #include "reconcile/difftracker/objects.h"
+#include "reconcile/difftracker/ownership.h"
 #include "simulate/difftracker.h"
 #include "simulate/objects.h"
 #include "simulate/world.h"
@@ -50,6 +51,25 @@ bool IsOurs(const Json& service) {
          Text(spec, "sessionAffinity") != "ClientIP";
 }
 
+bool IsIpv6(const Json& service) {
+  const Json families = Part(service, "spec").get_value_or<Json>("ipFamilies", Json::Array());
+  return families.size() == 1 && families[0] == "IPv6";
+}
+
+std::string PublicIpOf(const Json& service) {
+  return Format("publicipaddresses/{}-pip{}", difftracker::LowerCase(UidOf(service)),
+                IsIpv6(service) ? "-v6" : "");
+}
+
+// What only one of them has.
+std::string Difference(const std::set<std::string>& a, const std::set<std::string>& b) {
+  std::vector<std::string> differences;
+  std::ranges::set_symmetric_difference(a, b, std::back_inserter(differences));
+  std::string text;
+  for (const std::string& one : differences) text += " " + one;
+  return text;
+}
+
 std::string Show(const std::map<std::string, std::map<std::string, std::set<std::string>>>& all) {
   std::string text;
   for (const auto& [node, addresses] : all) {
@@ -67,6 +87,15 @@ std::string Show(const std::map<std::string, std::map<std::string, std::set<std:
 std::optional<std::string> DiffTracker::Check(World& world, const std::string& writer,
                                               const kube::Request& request) {
   if (auto wrong = CheckCloud()) return wrong;
+  if (auto wrong = CheckOthers()) return wrong;
+  if (writer != "user" && writer != "machinery" && request.path.starts_with(kServices) &&
+      request.path.ends_with("/status")) {
+    cloud_.Settle(world.scheduler().WallNow());
+    for (const Json& service : world.List(kServices)) {
+      if (request.path != Format("{}/{}/status", kServices, NameOf(service))) continue;
+      if (auto wrong = CheckProvisioned(service)) return wrong;
+    }
+  }
   if (!request.path.starts_with(kPods) || writer == "user") return std::nullopt;
   return CheckPods(world);
 }
@@ -82,9 +111,6 @@ std::optional<std::string> DiffTracker::CheckCloud() const {
       }
     }
   }
-  for (const std::string& key : foreign_) {
-    if (!cloud_.group().Find(key)) return Format("{}, which is others', is gone", key);
-  }
   return std::nullopt;
 }
 
@@ -98,7 +124,8 @@ std::optional<std::string> DiffTracker::CheckPods(World& world) {
   }
   std::optional<std::string> wrong;
   for (const auto& [uid, pod] : pods_) {
-    if (held.contains(uid) || meddled_ || pod.egress.empty()) continue;
+    if (held.contains(uid) || meddled_ || pod.egress.empty() || forced_.contains(pod.egress))
+      continue;
     for (const auto& [node, addresses] : cloud_.gateway().locations()) {
       for (const std::string& address : pod.addresses) {
         const auto found = addresses.find(address);
@@ -114,9 +141,57 @@ std::optional<std::string> DiffTracker::CheckPods(World& world) {
   return wrong;
 }
 
+// A Service that was just written.
+std::optional<std::string> DiffTracker::CheckProvisioned(const Json& service) const {
+  const Json condition = ConditionOf(service, difftracker::kProvisioned);
+  if (Text(condition, "status") != "True" || meddled_) return std::nullopt;
+  const std::string name = NameOf(service);
+  const std::string uid = difftracker::LowerCase(UidOf(service));
+  const auto* balancer = cloud_.group().Find("loadbalancers/" + uid);
+  const auto* ip = cloud_.group().Find(PublicIpOf(service));
+  if (!IsOurs(service) || forced_.contains(uid)) return std::nullopt;
+  if (!balancer || !ip || !cloud_.gateway().services().contains(uid)) {
+    return Format("Service {} is told to be provisioned, and is not", name);
+  }
+  const Json generation = service["metadata"].get_value_or<Json>("generation", 0);
+  if (condition.get_value_or<Json>("observedGeneration", 0) != generation) {
+    return Format("Service {} has a condition of another generation", name);
+  }
+  std::set<int> wanted;
+  for (const Json& port : service["spec"]["ports"].array_range())
+    wanted.insert(port["port"].as<int>());
+  std::set<int> rules;
+  const Json all =
+      Part(balancer->body, "properties").get_value_or<Json>("loadBalancingRules", Json::Array());
+  for (const Json& rule : all.array_range())
+    rules.insert(rule["properties"]["frontendPort"].as<int>());
+  if (wanted != rules) return Format("Service {} is Provisioned with other ports", name);
+  const Json ingress =
+      Part(Part(service, "status"), "loadBalancer").get_value_or<Json>("ingress", Json::Array());
+  const std::string address = Text(Part(ip->body, "properties"), "ipAddress");
+  if (ingress.size() != 1 ||
+      difftracker::CanonicalIp(Text(ingress[0], "ip")) != difftracker::CanonicalIp(address)) {
+    return Format("Service {} is Provisioned at {} with another ingress", name, address);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> DiffTracker::CheckTags(World& world, const Wanted& wanted) const {
+  const std::string cluster = UidOf(world.Ask({.path = "/api/v1/namespaces/kube-system"}).body);
+  for (const std::string& key : wanted.resources) {
+    if (foreign_.contains(key)) continue;
+    const std::string tag =
+        Text(Part(cloud_.group().Find(key)->body, "tags"), std::string(difftracker::kClusterTag));
+    if (tag != cluster) return Format("{} has the tag {}", key, tag);
+  }
+  return std::nullopt;
+}
+
 DiffTracker::Wanted DiffTracker::ComputeWanted(World& world) const {
   Wanted wanted;
-  wanted.resources = foreign_;
+  for (const auto& [key, text] : foreign_) wanted.resources.insert(key);
+  for (const auto& [name, service] : foreign_services_) wanted.services.insert(name);
+  wanted.locations = foreign_locations_;
   std::map<std::string, std::vector<std::string>> nodes;  // InternalIPs
   for (const Json& node : world.List("/api/v1/nodes")) {
     const Json& all = Part(Part(node, "status"), "addresses");
@@ -139,11 +214,18 @@ DiffTracker::Wanted DiffTracker::ComputeWanted(World& world) const {
     for (const std::string& ip : Ips(pod, "podIPs")) {
       const std::string node_ip = OfFamily(Ips(pod, "hostIPs"), ip);
       if (node_ip.empty()) continue;
+      wanted.egresses.insert(egress);
+      const std::string public_ip =
+          Format("publicipaddresses/{}-pip{}", egress, difftracker::IsIpv6(ip) ? "-v6" : "");
+      // Public IPs come first: they wait for the NAT gateway of somebody else to go.
+      const bool has_ips = !IsTaken(egress) ||
+                           !cloud_.group().Find(Format("publicipaddresses/{}-pip", egress)) ||
+                           !foreign_.contains(Format("publicipaddresses/{}-pip", egress));
+      if (has_ips) wanted.resources.insert(public_ip);
+      if (IsTaken(egress)) continue;
       wanted.locations[node_ip][ip].insert(egress);
       wanted.services.insert(egress);
       wanted.resources.insert("natgateways/" + egress);
-      wanted.resources.insert(
-          Format("publicipaddresses/{}-pip{}", egress, difftracker::IsIpv6(ip) ? "-v6" : ""));
     }
   }
   return wanted;
@@ -155,7 +237,7 @@ void DiffTracker::WantService(World& /*world*/, const Json& service, const Docum
   const std::string uid = difftracker::LowerCase(UidOf(service));
   wanted.services.insert(uid);
   wanted.resources.insert("loadbalancers/" + uid);
-  wanted.resources.insert(Format("publicipaddresses/{}-pip", uid));
+  wanted.resources.insert(PublicIpOf(service));
   for (const Json& slice : slices) {
     const std::string of =
         Text(Part(slice["metadata"], "labels"), std::string(difftracker::kServiceNameLabel));
@@ -192,7 +274,7 @@ std::optional<std::string> DiffTracker::CheckService(const Json& service) const 
   }
   const std::string uid = difftracker::LowerCase(UidOf(service));
   const auto* balancer = cloud_.group().Find("loadbalancers/" + uid);
-  const auto* ip = cloud_.group().Find(Format("publicipaddresses/{}-pip", uid));
+  const auto* ip = cloud_.group().Find(PublicIpOf(service));
   if (!balancer || !ip) return Format("Service {} has no load balancer", name);
   const Json& rules = Part(Part(balancer->body, "properties"), "loadBalancingRules");
   if (rules.size() != service["spec"]["ports"].size()) {
@@ -200,7 +282,7 @@ std::optional<std::string> DiffTracker::CheckService(const Json& service) const 
   }
   if (!shows) return Format("Service {} shows no address", name);
   const std::string address = Text(Part(ip->body, "properties"), "ipAddress");
-  if (Text(ingress[0], "ip") != address) {
+  if (difftracker::CanonicalIp(Text(ingress[0], "ip")) != difftracker::CanonicalIp(address)) {
     return Format("Service {} shows {} and has {}", name, Text(ingress[0], "ip"), address);
   }
   return std::nullopt;
@@ -218,7 +300,7 @@ std::optional<std::string> DiffTracker::Unsettled(World& world) {
   const Wanted wanted = ComputeWanted(world);
   for (const Json& pod : world.List(kPods)) {
     const std::string egress = EgressOf(pod);
-    const bool needs = wanted.services.contains(egress);
+    const bool needs = wanted.egresses.contains(egress);
     if (needs != Has(pod, difftracker::kPodFinalizer)) {
       return Format("pod {} of {} has a finalizer: {}", NameOf(pod), egress, !needs);
     }
@@ -232,18 +314,12 @@ std::optional<std::string> DiffTracker::Unsettled(World& world) {
     if (!service.is_default) services.insert(name);
   }
   if (services != wanted.services) {
-    return Format("{} services are registered, {} are wanted", services.size(),
-                  wanted.services.size());
+    return Format("registrations differ:{}", Difference(services, wanted.services));
   }
   std::set<std::string> resources;
   for (const auto& [key, resource] : cloud_.group().all()) resources.insert(key);
-  if (resources == wanted.resources) return std::nullopt;
-  std::string differ;
-  std::vector<std::string> differences;
-  std::ranges::set_symmetric_difference(resources, wanted.resources,
-                                        std::back_inserter(differences));
-  for (const std::string& key : differences) differ += " " + key;
-  return Format("resources differ:{}", differ);
+  if (resources == wanted.resources) return CheckTags(world, wanted);
+  return Format("resources differ:{}", Difference(resources, wanted.resources));
 }
 
 std::optional<std::string> DiffTracker::Left(World& world) {

@@ -79,10 +79,13 @@ class Cluster {
   std::vector<CloudService> Services() const {
     std::vector<CloudService> list;
     for (int service = 0; service < services_; ++service) {
-      list.push_back({Uid(service), cloud::ServiceType::kInbound, true, false, true});
+      list.push_back({.name = Uid(service), .registered = true, .in_sync = true});
     }
     for (int egress = 0; egress < egresses_; ++egress) {
-      list.push_back({Egress(egress), cloud::ServiceType::kOutbound, true, false, true});
+      list.push_back({.name = Egress(egress),
+                      .type = cloud::ServiceType::kOutbound,
+                      .registered = true,
+                      .in_sync = true});
     }
     return list;
   }

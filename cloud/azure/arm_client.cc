@@ -119,7 +119,9 @@ async::Task<Result<void>> ArmClient::Follow(const ArmCall* call, ArmAnswer began
   async::Duration asked = began.retry_after;
   std::string failure = "it took too long";
   for (int failures = 0; executor_.Now() < deadline;) {
-    co_await async::Sleep(executor_, asked > asked.zero() ? asked : usual);
+    // The deadline holds however long the cloud asks to wait.
+    co_await async::Sleep(
+        executor_, std::min(asked > asked.zero() ? asked : usual, deadline - executor_.Now()));
     usual = std::min(2 * usual, async::Duration(options_.longest_poll));
     ArmAnswer answer = co_await Send(poll);
     asked = answer.retry_after;

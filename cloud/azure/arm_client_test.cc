@@ -168,6 +168,16 @@ TEST_F(ArmClientTest, AnOperationWithoutAnEndIsAmbiguous) {
   EXPECT_EQ(call.value().error().error_class, ErrorClass::kAmbiguous);
 }
 
+TEST_F(ArmClientTest, ALongRetryAfterDoesNotOutlastTheOperation) {
+  const PendingJson call(client_.Write(Put()));
+  Accept(201, "", {{"azure-asyncoperation", kPoll}, {"retry-after", "3600"}});
+  executor_.Advance(9min);
+  EXPECT_FALSE(call.ended());
+  PollFor(2min, R"({"status":"InProgress"})");
+  ASSERT_TRUE(call.ended());
+  EXPECT_EQ(call.value().error().error_class, ErrorClass::kAmbiguous);
+}
+
 TEST_F(ArmClientTest, AnOperationCanBeFollowedAtItsLocation) {
   const PendingJson call(client_.Write(Post()));
   Accept(202, "", {{"location", "https://arm/results/1"}});

@@ -209,10 +209,16 @@ void AddressTable::RemoveDesired(AddressIndex address, ServiceIndex service) {
 void AddressTable::SetServing(ServiceIndex service, bool serving) {
   if (services_[service].serving == serving) return;
   services_[service].serving = serving;
+  services_[service].is_managed = true;
   for (const AddressIndex address : services_[service].addresses) {
     UnparkOne(address);
     Update(address);
   }
+}
+
+void AddressTable::SetManaged(ServiceIndex service) {
+  services_[service].is_managed = true;
+  for (const AddressIndex address : services_[service].addresses) Update(address);
 }
 
 void AddressTable::SetProtected(ServiceIndex service) {
@@ -261,7 +267,8 @@ bool AddressTable::IsAt(AddressIndex address, const Placement& place) const {
 
 bool AddressTable::Wants(const Ref& ref) const {
   const Service& service = services_[ref.service];
-  return service.is_protected ? ref.mirrored : ref.desired > 0 && service.serving;
+  if (service.is_protected || !service.is_managed) return ref.mirrored;
+  return ref.desired > 0 && service.serving;
 }
 
 void AddressTable::Update(AddressIndex address) {

@@ -60,6 +60,10 @@ class AddressTable {
   void RemoveDesired(AddressIndex address, ServiceIndex service);
   // O(the service's addresses).
   void SetServing(ServiceIndex service, bool serving);
+  // Mappings of a service stay as they are until it serves for the first time, or until this: one
+  // that is not known here is another cluster's. O(the service's addresses).
+  void SetManaged(ServiceIndex service);
+  bool IsManaged(ServiceIndex service) const { return services_[service].is_managed; }
   // Mappings of such a service stay as they are. O(the service's addresses).
   void SetProtected(ServiceIndex service);
   const Counts& CountsOf(ServiceIndex service) const { return services_[service].counts; }
@@ -171,6 +175,7 @@ class AddressTable {
     std::vector<AddressIndex> addresses;
     Counts counts;
     bool serving = false;
+    bool is_managed = false;
     bool is_protected = false;
     bool touched = false;
   };

@@ -85,6 +85,10 @@ std::vector<Refusal> RefusalsOf(const Service& service) {
     refusals.push_back({"UnsupportedLoadBalancerIP", "spec.loadBalancerIP",
                         service.load_balancer_ip, "Berth allocates the address"});
   }
+  if (!service.source_ranges.empty()) {
+    refusals.push_back({"UnsupportedSourceRanges", service.source_field, service.source_ranges,
+                        "a gateway lets everybody in: use a NetworkPolicy"});
+  }
   CheckFamilies(service, refusals);
   if (!service.idle_timeout.empty() && !Minutes(service.idle_timeout)) {
     refusals.push_back({"InvalidIdleTimeout", AnnotationField(kIdleTimeoutAnnotation),

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "reconcile/difftracker/names.h"
+#include "reconcile/difftracker/ownership.h"
 #include "reconcile/difftracker/registrar.h"
 
 namespace berth::difftracker {
@@ -54,18 +56,27 @@ std::string ServiceOfIp(std::string_view name, bool ipv6) {
 
 class Picture {
  public:
-  Picture(const Lists& lists, std::string cluster) : cluster_(std::move(cluster)) {
-    for (const auto& service : lists.services) found_[service.name].registration = &service;
+  Picture(const Lists& lists, std::string cluster)
+      : registered_(ByName(lists.services)), owners_(std::move(cluster), registered_) {
+    for (const auto& [name, service] : registered_) found_[name].registration = &service;
     for (const auto& balancer : lists.balancers) {
-      if (auto* of = Of(LowerCase(balancer.name), balancer.tags)) of->balancer = &balancer;
+      const std::string name = LowerCase(balancer.name);
+      if (owners_.IsOurs(balancer)) found_[name].balancer = &balancer;
+      if (owners_.IsOfAnother(balancer.tags)) theirs_.insert(name);
     }
     for (const auto& nat : lists.nats) {
-      if (auto* of = Of(LowerCase(nat.name), nat.tags)) of->nat = &nat;
+      const std::string name = LowerCase(nat.name);
+      if (owners_.IsOurs(nat)) found_[name].nat = &nat;
+      if (owners_.IsOfAnother(nat.tags)) theirs_.insert(name);
     }
     for (const auto& ip : lists.ips) {
       const std::string service = ServiceOfIp(LowerCase(ip.name), ip.ipv6);
       if (service.empty()) continue;
-      if (auto* of = Of(service, ip.tags)) (ip.ipv6 ? of->ip_v6 : of->ip) = &ip;
+      if (owners_.IsOurs(ip, service)) {
+        (ip.ipv6 ? found_[service].ip_v6 : found_[service].ip) = &ip;
+      } else if (owners_.IsOfAnother(ip.tags)) {
+        their_ips_.insert(service);
+      }
     }
   }
 
@@ -77,6 +88,8 @@ class Picture {
           .type = IsUidShaped(name) ? cloud::ServiceType::kInbound : cloud::ServiceType::kOutbound,
           .registered = parts.registration != nullptr,
           .is_default = parts.registration && parts.registration->is_default,
+          .of_another = IsOfAnother(name, parts),
+          .bare = parts.registration && !parts.ip && !parts.ip_v6 && !parts.balancer && !parts.nat,
           .in_sync = false};
       if (parts.registration) service.type = parts.registration->type;
       service.in_sync = IsInSync(name, parts, expected);
@@ -89,48 +102,65 @@ class Picture {
   }
 
  private:
-  // Where a resource belongs; null for one that is not ours.
-  Resources* Of(const std::string& name, const cloud::Tags& tags) {
-    const auto tag = tags.find(std::string(kClusterTag));
-    const auto known = found_.find(name);
-    if (tag == tags.end()) {
-      const bool is_registered = known != found_.end() && known->second.registration;
-      return is_registered ? &known->second : nullptr;
+  static Registrar::Services ByName(const std::vector<cloud::GatewayService>& services) {
+    Registrar::Services by_name;
+    for (const auto& service : services) by_name.emplace(service.name, service);
+    return by_name;
+  }
+
+  // The registration goes with its load balancer or NAT gateway; with the public IPs while a
+  // deletion has removed that.
+  bool IsOfAnother(const std::string& name, const Resources& parts) const {
+    if (!parts.registration || parts.balancer || parts.nat) return false;
+    return theirs_.contains(name) || (their_ips_.contains(name) && !parts.ip && !parts.ip_v6);
+  }
+
+  bool IsInSync(const std::string& name, const Resources& parts, const Expected& expected) const {
+    // A Service that is refused has endpoints, too.
+    if (IsUidShaped(name)) {
+      const auto inbound = expected.inbound(name);
+      return !inbound || Has(parts, *inbound);
     }
-    return tag->second == cluster_ ? &found_[name] : nullptr;
+    const auto outbound = expected.outbound(name);
+    return !outbound || Has(parts, *outbound);
   }
 
-  static bool IsInSync(const std::string& name, const Resources& parts, const Expected& expected) {
-    if (const auto inbound = expected.inbound(name)) return Has(parts, *inbound);
-    if (const auto outbound = expected.outbound(name)) return Has(parts, *outbound);
-    return true;
+  template <typename Resource>
+  bool IsMade(const Resource* resource) const {
+    return resource && resource->succeeded && owners_.IsTagged(resource->tags);
   }
 
-  static bool HasIp(const Resources& parts, bool is_v6) {
+  bool HasIp(const Resources& parts, bool is_v6) const {
     const auto* ip = parts.Ip(is_v6);
-    return ip && ip->succeeded && !ip->address.empty();
+    return IsMade(ip) && !ip->address.empty();
   }
 
-  static bool Has(const Resources& parts, const InboundSpec& spec) {
-    return HasIp(parts, spec.ipv6) && parts.balancer && parts.balancer->succeeded &&
+  bool Has(const Resources& parts, const InboundSpec& spec) const {
+    return HasIp(parts, spec.ipv6) && !parts.Ip(!spec.ipv6) && IsMade(parts.balancer) &&
            parts.balancer->rules == spec.rules &&
            parts.balancer->public_ip == PublicIpName(spec.key, spec.ipv6) && parts.registration &&
            HasPoolOf(*parts.registration, spec.key);
   }
 
-  static bool Has(const Resources& parts, const OutboundSpec& spec) {
+  bool Has(const Resources& parts, const OutboundSpec& spec) const {
     const auto names = [&](bool is_wanted, bool is_v6) {
       return is_wanted ? std::vector{PublicIpName(spec.key, is_v6)} : std::vector<std::string>();
     };
-    return parts.nat && parts.nat->succeeded && parts.nat->in_gateway &&
+    const auto has_ip = [&](bool is_wanted, bool is_v6) {
+      return is_wanted ? HasIp(parts, is_v6) : !parts.Ip(is_v6);
+    };
+    return IsMade(parts.nat) && parts.nat->in_gateway &&
            parts.nat->public_ips == names(spec.ipv4, false) &&
-           parts.nat->public_ips_v6 == names(spec.ipv6, true) && HasIp(parts, false) == spec.ipv4 &&
-           HasIp(parts, true) == spec.ipv6 && parts.registration &&
-           !parts.registration->nat_gateway_id.empty();
+           parts.nat->public_ips_v6 == names(spec.ipv6, true) && has_ip(spec.ipv4, false) &&
+           has_ip(spec.ipv6, true) && parts.registration &&
+           HasNatGateway(*parts.registration, spec.key);
   }
 
-  const std::string cluster_;
+  const Registrar::Services registered_;
+  const Ownership owners_;
   std::map<std::string, Resources> found_;
+  std::set<std::string> theirs_;     // names of load balancers and NAT gateways of other clusters
+  std::set<std::string> their_ips_;  // services that their public IPs are named after
 };
 
 }  // namespace

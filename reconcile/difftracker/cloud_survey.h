@@ -26,9 +26,9 @@ struct Expected {
   std::function<std::optional<OutboundSpec>(const std::string& key)> outbound;
 };
 
-// Lists registrations, load balancers, NAT gateways and public IPs. Resources count if they carry
-// the cluster's tag or their name is registered in our gateway. Locations are not read. Its
-// arguments outlive the task.
+// Lists registrations, load balancers, NAT gateways and public IPs. Resources count that are ours
+// (Ownership), and are in sync with our tag only. Locations are not read. Its arguments outlive the
+// task.
 async::Task<Result<CloudPicture>> LookAtCloud(cloud::ServiceGateway* gateway, std::string cluster,
                                               const Expected* expected);
 

@@ -28,9 +28,9 @@ const Driver::Addresses& Driver::AddressesOf(const std::string& service) const {
   return found == addresses_.end() ? kNoAddresses : found->second;
 }
 
-void Driver::SetAddresses(std::map<std::string, Addresses> addresses) {
+void Driver::SetAddresses(std::uint64_t stamp, std::map<std::string, Addresses> addresses) {
   for (auto& [service, seen] : addresses) {
-    if (!parts_.engine.Tracks(service) || AddressesOf(service) == seen) continue;
+    if (!parts_.engine.IsUnchangedSince(stamp, service) || AddressesOf(service) == seen) continue;
     addresses_.insert_or_assign(service, std::move(seen));
     changed_.insert(service);
     parts_.on_service(service);

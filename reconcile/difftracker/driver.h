@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
@@ -48,8 +49,9 @@ class Driver {
   Registrar& registrar() { return registrar_; }
   // The public addresses of services, as they were last seen.
   const Addresses& AddressesOf(const std::string& service) const;
-  // Takes over addresses that were just read, of services that are tracked.
-  void SetAddresses(std::map<std::string, Addresses> addresses);
+  // Takes over addresses that were just read, of services that are tracked and had no operation
+  // since `stamp`, which is the engine's.
+  void SetAddresses(std::uint64_t stamp, std::map<std::string, Addresses> addresses);
   // Services whose views have changed since the last time.
   std::set<std::string> TakeChanged() { return std::exchange(changed_, {}); }
   std::size_t size() const { return running_.size(); }

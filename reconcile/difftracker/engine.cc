@@ -157,8 +157,11 @@ void Engine::ApplyEffects(ServiceIndex index, const Transition& to, async::TimeP
         SetTimer(index, now + PauseAfter(to.machine.failures, options_.random()));
       }
       break;
-    case Hold::kNone:
     case Hold::kRejected:
+      if (to.effects.park)
+        SetTimer(index, service.may_pass ? std::optional(now + kParkPause) : std::nullopt);
+      break;
+    case Hold::kNone:
       SetTimer(index, std::nullopt);
   }
   if (to.effects.replace_locations) table_.ReplaceLocationsOf(index);
@@ -186,6 +189,7 @@ void Engine::CheckDrained(ServiceIndex index, async::TimePoint now) {
 }
 
 std::size_t Engine::ShownOf(ServiceIndex index) const {
+  if (!table_.IsManaged(index)) return 0;  // nothing was written for it
   const auto& shown = table_.CountsOf(index).shown;
   return shown[0] + shown[1];
 }
@@ -234,7 +238,7 @@ void Engine::Forget(ServiceIndex index) {
   service.tracked = false;
   service.machine = {};
   service.notice.reset();
-  service.orphan = service.throttled = service.quota = false;
+  service.orphan = service.throttled = service.quota = service.missing = false;
   service.error.clear();
   service.retries = 0;
   service.drain_after = {};

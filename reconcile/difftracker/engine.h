@@ -31,7 +31,11 @@ struct CloudService {
   cloud::ServiceType type = cloud::ServiceType::kInbound;  // kUnknown: do not start
   bool registered = false;
   bool is_default = false;  // Azure's own: its mappings stay
-  bool in_sync = false;     // its resources are as the spec says; asked of wanted services only
+  // Another cluster's, as its resources' tags say: it stays as it is, and is not taken over.
+  bool of_another = false;
+  // Registered, and no load balancer, NAT gateway or public IP is seen: lists may be too old.
+  bool bare = false;
+  bool in_sync = false;  // its resources are as the spec says; asked of wanted services only
 };
 
 enum class OperationKind : std::uint8_t { kCreate, kUpdate, kDelete };
@@ -89,7 +93,8 @@ enum class Forced : std::uint8_t {
 // each with Completed, Synced or Read. An answer of another generation does nothing.
 //
 // Held at all times:
-// - a location gets the name of a service only between its creation and its deletion;
+// - a location gets the name of a service only between its creation and its deletion, and loses
+//   that of a service only that was created here, or is an orphan of this cluster;
 // - a deletion runs only after a read of all locations that began after the last write which named
 //   the service, and showed no address with it;
 // - one operation a service and `slots` in all; one request about locations;
@@ -150,15 +155,21 @@ class Engine {
   // --- The cloud's state.
 
   // Results of a list of services (all pages), one of leftovers and a read of locations, made after
-  // the last process ended. Desired objects are set before. Nothing is taken before this. O(n + s).
-  void Start(const std::vector<CloudService>& services,
+  // the last process ended. Desired objects are set before. Nothing is taken before this. True if
+  // Observe should be called soon. O(n + s).
+  bool Start(const std::vector<CloudService>& services,
              const std::vector<cloud::Location>& locations, async::TimePoint now);
   bool started() const { return started_; }
   // A later list of the same. `stamp` is from before it was read: services that had an operation
-  // since are not judged. Orphans are deleted, lost registrations made again. O(s).
+  // since are not judged. Orphans are deleted, registrations that two lists in a row lack made
+  // again: one list may be too old. So are bare orphans taken at the second sight only. True if
+  // there is one of these for the first time. O(s).
   std::uint64_t ObservationStamp() const { return last_stamp_; }
-  void Observe(std::uint64_t stamp, const std::vector<CloudService>& services,
+  bool Observe(std::uint64_t stamp, const std::vector<CloudService>& services,
                async::TimePoint now);
+  // The service is tracked, and had no operation, and was not forgotten, since the stamp.
+  // O(kMostForgotten).
+  bool IsUnchangedSince(std::uint64_t stamp, std::string_view service) const;
   // The resources of a service are not as its spec says: it is updated. O(log s).
   void Repair(std::string_view service, async::TimePoint now);
 
@@ -230,6 +241,8 @@ class Engine {
     bool orphan = false;
     bool throttled = false;
     bool quota = false;
+    bool may_pass = false;  // a refusal: its cause is outside the spec
+    bool missing = false;   // the last list lacked its registration
     bool published = false;
     bool touched = false;
     bool ipv4 = false;  // of an egress: its spec
@@ -287,7 +300,8 @@ class Engine {
   void AwaitDrain(ServiceIndex index, async::TimePoint now);
   void CheckDrained(ServiceIndex index, async::TimePoint now);
   void RunTimers(async::TimePoint now);
-  void Adopt(const CloudService& found, async::TimePoint now);
+  // False for an orphan that is to be seen again first.
+  bool Adopt(const CloudService& found, async::TimePoint now);
   // Follows what the table says of services and pods, after every change of it.
   void Settle(async::TimePoint now);
   void UpdateFamilies(ServiceIndex index, async::TimePoint now);
@@ -304,6 +318,8 @@ class Engine {
   void AwaitDeletion(std::string_view pod, ServiceIndex service);
   void ReleaseLastPods(ServiceIndex index);
   void EndDrain(std::string_view pod);
+  // Nobody waits for the service's addresses any more. O(draining pods).
+  void GiveUpResidue(ServiceIndex index);
 
   const Options options_;
   AddressTable table_;
@@ -320,6 +336,7 @@ class Engine {
   std::set<std::pair<async::TimePoint, ServiceIndex>> timers_;
   std::set<ServiceIndex> pending_deletions_;
   std::deque<std::pair<std::uint64_t, std::string>> forgotten_;  // with their stamps
+  std::set<std::string> bare_;                                   // orphans of the last list
   std::vector<ServiceIndex> touched_;
   std::vector<std::string> gone_;  // published ones
   std::vector<ServiceIndex> noticed_;

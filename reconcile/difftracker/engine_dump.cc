@@ -63,7 +63,8 @@ std::string Engine::Dump(async::TimePoint now) const {
     if (machine.state == State::kDeletionPending) {
       text += Format(" {} {}", From(now, service.stuck_at), From(now, service.drain_after));
     }
-    text += Format(" {}{} {}\n", service.ipv4, service.ipv6, service.last_pods.size());
+    text += Format(" {}{}{} {}\n", service.ipv4, service.ipv6, table_.IsManaged(index),
+                   service.last_pods.size());
   }
   std::set<std::string> drains;
   for (const auto& [pod, drain] : drains_) {

@@ -282,10 +282,43 @@ TEST_F(EngineLocationsTest, ARegistrationThatIsLostIsMadeAgainBeforeLocationsNam
   gateway_.locations.clear();
   gateway_.registered.clear();
   engine_.RequestRead();
-  engine_.Observe(engine_.ObservationStamp(), {}, now_);
+  EXPECT_TRUE(engine_.Observe(engine_.ObservationStamp(), {}, now_));
+  EXPECT_EQ(StateOf("a"), State::kCreated) << "one list may be too old";
+  EXPECT_FALSE(engine_.Observe(engine_.ObservationStamp(), {}, now_));
   EXPECT_EQ(StateOf("a"), State::kCreationInProgress);
   RunFor(10s);
   EXPECT_EQ(engine_.Find("a")->synced, 1u);
+}
+
+TEST_F(EngineLocationsTest, ARegistrationThatIsBackInTheNextListIsNotLost) {
+  Serve("a", {kPodA});
+  const auto list = gateway_.List();
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(engine_.Observe(engine_.ObservationStamp(), {}, now_));
+    EXPECT_FALSE(engine_.Observe(engine_.ObservationStamp(), list, now_));
+  }
+  EXPECT_EQ(StateOf("a"), State::kCreated);
+}
+
+TEST_F(EngineLocationsTest, AnOrphanOfWhichOnlyTheRegistrationIsSeenIsLookedAtAgain) {
+  gateway_.registered = {"egress-x"};
+  gateway_.resources = {"egress-x"};
+  gateway_.locations["10.0.0.1"]["10.1.0.1"] = {"egress-x"};
+  auto list = gateway_.List();
+  list.at(0).bare = true;
+  EXPECT_TRUE(engine_.Observe(engine_.ObservationStamp(), list, now_));
+  EXPECT_FALSE(engine_.Tracks("egress-x"));
+  auto other = list;
+  other.at(0).bare = false;
+  other.at(0).of_another = true;
+  EXPECT_FALSE(engine_.Observe(engine_.ObservationStamp(), other, now_));
+  RunFor(11min);
+  EXPECT_TRUE(gateway_.Names("egress-x"));
+  EXPECT_TRUE(engine_.Observe(engine_.ObservationStamp(), list, now_));
+  EXPECT_FALSE(engine_.Observe(engine_.ObservationStamp(), list, now_));
+  RunFor(1min);
+  EXPECT_FALSE(gateway_.Names("egress-x"));
+  EXPECT_THAT(gateway_.registered, IsEmpty());
 }
 
 TEST_F(EngineLocationsTest, AListFromBeforeAnOperationDoesNotCount) {

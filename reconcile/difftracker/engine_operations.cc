@@ -31,6 +31,10 @@ Event EventOf(const Result<void>& result, State state) {
   return error.error_class == ErrorClass::kTerminal ? Event::kRejected : Event::kFailed;
 }
 
+// The cloud or the API server has refused it, and not Berth the spec: a person may remove the
+// cause.
+bool MayPass(const Error& error) { return error.code != 0; }
+
 Direction DirectionOf(const CloudService& found) {
   if (found.type == cloud::ServiceType::kInbound) return Direction::kInbound;
   if (found.type == cloud::ServiceType::kOutbound) return Direction::kOutbound;
@@ -51,69 +55,97 @@ std::string_view ToString(OperationKind kind) {
   return {};
 }
 
-void Engine::Start(const std::vector<CloudService>& services,
+bool Engine::Start(const std::vector<CloudService>& services,
                    const std::vector<cloud::Location>& locations, async::TimePoint now) {
   assert(!started_);
   started_ = true;
   table_.Replace(locations);
-  for (const CloudService& found : services) Adopt(found, now);
+  for (const CloudService& found : services) {
+    if (!Adopt(found, now)) bare_.insert(found.name);
+  }
   Settle(now);
   line_.Start(now);
   for (const auto& [pod, drain] : std::exchange(early_drains_, {})) {
     if (!pods_.contains(pod)) DrainPod(pod, drain.egress, drain.placements, now);
   }
   for (const ServiceIndex index : std::set(pending_deletions_)) CheckDrained(index, now);
+  return !bare_.empty();
 }
 
-void Engine::Adopt(const CloudService& found, async::TimePoint now) {
+bool Engine::Adopt(const CloudService& found, async::TimePoint now) {
   assert(found.type != cloud::ServiceType::kUnknown);
   const ServiceIndex index = Intern(found.name);
   Service& service = services_[index];
   if (found.is_default) {
     service.is_default = true;
-    return table_.SetProtected(index);
+    table_.SetProtected(index);
+    return true;
+  }
+  const bool awaits_second_sight =
+      !found.of_another && !service.tracked && found.bare && !bare_.contains(found.name);
+  if (found.of_another || awaits_second_sight) {
+    Tidy(index);
+    return !awaits_second_sight;
   }
   if (!service.tracked) {
+    if (found.registered) table_.SetManaged(index);
     Track(index, DirectionOf(found), now);
     service.orphan = true;
     // As if it had been created here, and its object deleted since.
     service.machine = {
         .state = State::kCreated, .wanted = true, .held = true, .applied = found.registered};
-    return Apply(index, Event::kNotWanted, now);
+    Apply(index, Event::kNotWanted, now);
+    return true;
   }
   service.machine.held = true;
-  if (!found.registered || service.machine.state != State::kNotStarted) return;
+  if (!found.registered || service.machine.state != State::kNotStarted) return true;
   service.machine.applied = true;
   service.machine.changed = !found.in_sync;
   service.machine.state = found.in_sync ? State::kCreated : State::kUpdateInProgress;
   SetReady(index, AsksForSlot(service.machine));
   table_.SetServing(index, true);
   Touch(index);
+  return true;
 }
 
-void Engine::Observe(std::uint64_t stamp, const std::vector<CloudService>& services,
+bool Engine::Observe(std::uint64_t stamp, const std::vector<CloudService>& services,
                      async::TimePoint now) {
   assert(started_);
   std::set<std::string_view> registered;
+  std::set<std::string> bare;
   for (const CloudService& found : services) {
     if (found.registered) registered.insert(found.name);
     const auto known = table_.FindService(found.name);
-    if (known && At(*known).tracked) {
-      services_[*known].machine.held |= services_[*known].stamp <= stamp;
+    if (known && At(*known).tracked && !found.is_default) {
+      services_[*known].machine.held |= services_[*known].stamp <= stamp && !found.of_another;
       continue;
     }
     const auto forgotten = [&](const auto& one) {
       return one.first > stamp && one.second == found.name;
     };
-    if (std::ranges::none_of(forgotten_, forgotten)) Adopt(found, now);
+    if (std::ranges::none_of(forgotten_, forgotten) && !Adopt(found, now)) bare.insert(found.name);
   }
+  bare_ = std::move(bare);
+  bool any_missing = false;
   for (ServiceIndex index = 0; index < services_.size(); ++index) {
-    const Service& service = services_[index];
+    Service& service = services_[index];
     const bool judged = service.tracked && service.machine.applied && !service.machine.running &&
                         service.stamp <= stamp;
-    if (judged && !registered.contains(table_.NameOf(index))) Apply(index, Event::kLost, now);
+    const bool missing = judged && !registered.contains(table_.NameOf(index));
+    const bool lost = missing && service.missing;
+    service.missing = missing && !lost;
+    any_missing |= service.missing;
+    if (lost) Apply(index, Event::kLost, now);
   }
   Settle(now);
+  return any_missing || !bare_.empty();
+}
+
+bool Engine::IsUnchangedSince(std::uint64_t stamp, std::string_view name) const {
+  const auto index = table_.FindService(name);
+  if (!index || !Tracks(name) || services_[*index].stamp > stamp) return false;
+  return std::ranges::none_of(
+      forgotten_, [&](const auto& one) { return one.first > stamp && one.second == name; });
 }
 
 void Engine::Repair(std::string_view name, async::TimePoint now) {
@@ -161,10 +193,12 @@ void Engine::Completed(const OperationId& id, const Result<void>& result, async:
   service.error = result ? std::string() : result.error().message;
   service.throttled = event == Event::kThrottled;
   service.quota = !result && cloud::IsQuota(result.error());
+  service.may_pass = !result && MayPass(result.error());
   service.retries = result ? 0 : service.retries + 1;
   if (event == Event::kMappings) {
     const int failures = static_cast<int>(std::min<std::size_t>(service.retries, 10));
     service.drain_after = now + PauseAfter(failures, options_.random());
+    table_.SetManaged(*index);  // others have written them, for a service of ours
   }
   Apply(*index, event, now);
   if (event == Event::kMappings) line_.RequestRead();
@@ -212,6 +246,7 @@ Forced Engine::ForceDelete(std::string_view name, async::TimePoint now) {
   if (machine.wanted) return Forced::kWanted;
   if (!TryStep(machine, Event::kForced).possible) return Forced::kBusy;
   Apply(*index, Event::kForced, now);
+  GiveUpResidue(*index);
   Settle(now);
   return Forced::kForgotten;
 }

@@ -88,8 +88,9 @@ void Engine::DrainPod(std::string_view pod, std::string_view egress,
     if (address == AddressTable::kNone) continue;
     for (const ServiceIndex service : table_.ServicesAt(address)) {
       // Its label may have named another egress before.
-      const bool outbound =
-          At(service).direction == Direction::kOutbound && !services_[service].is_default;
+      // Nobody removes what names a service that is not tracked, nor is about to be.
+      if (!At(service).tracked && !bare_.contains(table_.NameOf(service))) continue;
+      const bool outbound = services_[service].direction == Direction::kOutbound;
       if (outbound || service == named) AddResidue(pod, address, service);
     }
   }
@@ -142,6 +143,21 @@ void Engine::ReleaseLastPods(ServiceIndex index) {
     drains_.find(pod)->second.last_of.reset();
     EndDrain(pod);
   }
+}
+
+void Engine::GiveUpResidue(ServiceIndex index) {
+  std::vector<std::string> pods;
+  for (auto& [pod, drain] : drains_) {
+    const std::size_t before = drain.residue.size();
+    std::erase_if(drain.residue, [&](const auto& pair) {
+      if (pair.second != index) return false;
+      residue_.erase(ResidueKey(pair.first, index));
+      table_.Unwatch(pair.first);
+      return true;
+    });
+    if (drain.residue.size() != before) pods.push_back(pod);
+  }
+  for (const std::string& pod : pods) EndDrain(pod);
 }
 
 void Engine::EndDrain(std::string_view pod) {

@@ -219,15 +219,26 @@ TEST_F(EngineTest, ThreeFastRetriesThenFiveMinutes) {
   EXPECT_EQ(engine_.TakeNotices().at(0).kind, Notice::Kind::kRecovered);
 }
 
-TEST_F(EngineTest, ARejectedSpecWaitsForAnotherOne) {
+TEST_F(EngineTest, ASpecThatBerthRejectsWaitsForAnotherOne) {
   SetService("a", 1);
-  Complete(TakeOne(), Failure(ErrorClass::kTerminal, "InvalidRequest", 400));
+  Complete(TakeOne(), Failure(ErrorClass::kTerminal, "UnsupportedSessionAffinity"));
   EXPECT_EQ(engine_.Find("a")->hold, Hold::kRejected);
   now_ += 1h;
   EXPECT_THAT(engine_.TakeOperations(now_), IsEmpty());
   SetService("a", 1);
   EXPECT_THAT(engine_.TakeOperations(now_), IsEmpty());
   SetService("a", 2);
+  EXPECT_EQ(TakeOne().kind, OperationKind::kCreate);
+}
+
+TEST_F(EngineTest, ASpecThatTheCloudRejectsIsTriedAgainAfterFiveMinutes) {
+  SetService("a", 1);
+  Complete(TakeOne(), Failure(ErrorClass::kTerminal, "InvalidRequest", 400));
+  EXPECT_EQ(engine_.Find("a")->hold, Hold::kRejected);
+  EXPECT_EQ(engine_.Find("a")->next_retry, now_ + 5min);
+  now_ += 4min;
+  EXPECT_THAT(engine_.TakeOperations(now_), IsEmpty());
+  now_ += 1min;
   EXPECT_EQ(TakeOne().kind, OperationKind::kCreate);
 }
 

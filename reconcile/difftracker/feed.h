@@ -22,7 +22,7 @@ struct Caches {
   std::size_t slices_by_node;
   const kube::Informer<Pod>& pods;
   std::size_t pods_by_uid;
-  std::size_t pods_by_egress;  // live ones
+  std::size_t pods_by_egress;  // those that are going, too
   const kube::Informer<Node>& nodes;
 
   // The Service of a key in the gateway, with its own key; null for none.

@@ -256,7 +256,12 @@ TEST_F(LifecycleTest, ResourcesWithoutATagThatAreInOurGatewayAreTakenOverAndRemo
   Boot();
   Advance(30s);
   EXPECT_EQ(Ingress("web"), "20.9.9.9");
-  EXPECT_EQ(gateway_.calls["PutLoadBalancer"] + gateway_.calls["PutPublicIp"], 0);
+  EXPECT_EQ(gateway_.calls["PutLoadBalancer"], 1) << "the tag";
+  EXPECT_EQ(gateway_.calls["PutPublicIp"], 1) << "the tag";
+  EXPECT_THAT(gateway_.balancers.at(uid).rules, ElementsAre(Rule(false, 80, 8080)));
+  Boot();
+  Advance(30s);
+  EXPECT_EQ(gateway_.calls["PutLoadBalancer"] + gateway_.calls["PutPublicIp"], 2);
   DeleteService("web");
   Advance(30s);
   EXPECT_FALSE(Exists(ServicePath("web")));

@@ -32,6 +32,7 @@ std::optional<LocationWork> LocationLine::Take(async::TimePoint now) {
   // Reads and writes take turns when both are due.
   if (ReadIsDue(now) && last_was_sync_) return BeginRead(now);
   if (table_.HasPending() && now >= sync_at_) {
+    refused_ = 0;
     if (auto work = BeginSync(table_.Build(options_.addresses_of_request), now)) return work;
   }
   if (ReadIsDue(now)) return BeginRead(now);
@@ -89,10 +90,13 @@ void LocationLine::Refused(const Error& error, async::TimePoint now) {
     ++bisects_;
     return;
   }
-  table_.Park(part, now + kParkPause, error.message);
+  // Refused addresses do not come back together, nor with the rest.
+  const auto pause =
+      std::chrono::duration_cast<async::Duration>(kParkPause * (1.2 + 0.6 * options_.random()));
+  table_.Park(part, now + pause, error.message);
   if (++refused_ < kMostRefused) return;
   for (const AddressTable::Part& rest : std::exchange(parts_, {})) {
-    table_.Park(rest, now + kParkPause, error.message);
+    table_.Park(rest, now + kRestPause, error.message);
   }
 }
 

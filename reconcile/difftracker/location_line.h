@@ -24,8 +24,10 @@ struct LocationWork {
 // halved until the address that it does not take is alone; that one is parked.
 class LocationLine {
  public:
-  // This many refused addresses in a row park all of the request: it is not for a single one.
+  // This many refused addresses in a row of one request park the rest of it: they are many, or it
+  // is not for a single one. The rest comes again first, so that every round finds others.
   static constexpr int kMostRefused = 8;
+  static constexpr async::Duration kRestPause = std::chrono::minutes(2);
   static constexpr async::Duration kLongestReadPause = std::chrono::minutes(1);
 
   struct Options {

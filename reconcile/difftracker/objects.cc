@@ -38,6 +38,31 @@ std::string TextOf(const ParsedIp& ip) {
 
 bool IsTrueText(std::string_view text) { return LowerCase(text) == "true"; }
 
+// Who is let in, where that is not everybody.
+void ReadSourceRanges(kube::JsonView ranges, kube::JsonView annotations, Service& service) {
+  bool everybody = false;
+  std::string text;
+  ranges.ForEachItem([&](kube::JsonView range) {
+    everybody = everybody || range.StringOr("") == "0.0.0.0/0" || range.StringOr("") == "::/0";
+    if (!text.empty()) text += ",";
+    text += range.StringOr("");
+  });
+  if (!text.empty()) {
+    // The field goes before the annotations.
+    if (everybody) return;
+    service.source_ranges = std::move(text);
+    service.source_field = "spec.loadBalancerSourceRanges";
+    return;
+  }
+  for (const std::string_view annotation : kSourceRangeAnnotations) {
+    const std::string value = Text(annotations[annotation]);
+    if (value.empty() || value == "0.0.0.0/0" || value == "::/0") continue;
+    service.source_ranges = value;
+    service.source_field = Format("metadata.annotations[{}]", annotation);
+    return;
+  }
+}
+
 ServicePort PortOf(kube::JsonView view) {
   const auto [protocol, port, target] = view.Members("protocol", "port", "targetPort");
   ServicePort read{.protocol = std::string(protocol.StringOr("TCP")),
@@ -90,9 +115,11 @@ kube::Result<Service> Service::From(kube::JsonView object) {
   const kube::JsonView annotations = object["metadata"]["annotations"];
   service.internal = IsTrueText(annotations[kInternalAnnotation].StringOr(""));
   service.idle_timeout = Text(annotations[kIdleTimeoutAnnotation]);
-  const auto [type, lb_class, ports, affinity, ip, families, policy] =
+  const auto [type, lb_class, ports, affinity, ip, families, policy, ranges] =
       object["spec"].Members("type", "loadBalancerClass", "ports", "sessionAffinity",
-                             "loadBalancerIP", "ipFamilies", "ipFamilyPolicy");
+                             "loadBalancerIP", "ipFamilies", "ipFamilyPolicy",
+                             "loadBalancerSourceRanges");
+  ReadSourceRanges(ranges, annotations, service);
   service.is_load_balancer = type.StringOr("") == "LoadBalancer";
   service.load_balancer_class = Text(lb_class);
   ports.ForEachItem([&](kube::JsonView port) { service.ports.push_back(PortOf(port)); });

@@ -36,6 +36,11 @@ inline constexpr std::string_view kInternalAnnotation =
     "service.beta.kubernetes.io/azure-load-balancer-internal";
 inline constexpr std::string_view kIdleTimeoutAnnotation =
     "service.beta.kubernetes.io/azure-load-balancer-tcp-idle-timeout";
+// Annotations that restrict who is let in.
+inline constexpr std::string_view kSourceRangeAnnotations[] = {
+    "service.beta.kubernetes.io/load-balancer-source-ranges",
+    "service.beta.kubernetes.io/azure-allowed-ip-ranges",
+    "service.beta.kubernetes.io/azure-allowed-service-tags"};
 inline constexpr std::string_view kProvisioned = "berth.dev/Provisioned";
 
 // The address in its one form, that of RFC 5952 for IPv6; none for a text that is no address.
@@ -59,6 +64,8 @@ struct Service {
   std::string idle_timeout;  // the annotation as it is
   bool client_affinity = false;
   std::string load_balancer_ip;
+  std::string source_ranges;  // that alone are let in, as they are; empty for everybody
+  std::string source_field;   // the field that has them
   std::vector<std::string> ip_families;
   std::string ip_family_policy;
   std::vector<std::string> ingress_ips;  // status.loadBalancer.ingress[].ip

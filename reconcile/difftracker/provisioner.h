@@ -1,19 +1,18 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "async/task.h"
 #include "cloud/service_gateway.h"
+#include "reconcile/difftracker/ownership.h"
 #include "reconcile/difftracker/registrar.h"
 
 namespace berth::difftracker {
 
-// The tag of all that Berth made, with the uid of the namespace kube-system: a resource group may
-// have resources of several clusters.
-inline constexpr std::string_view kClusterTag = "berth.dev/cluster";
 // The reason of an error: a resource of the name is there and somebody else's.
 inline constexpr std::string_view kNotOurs = "NotOurs";
 
@@ -42,8 +41,9 @@ inline std::string PublicIpName(const std::string& key, bool ipv6) {
 // Makes and removes the resources of a service in the order that the cloud asks for. Every step
 // looks at the resource first and does nothing when it is as it should be, so that a task that
 // failed or was cut off anywhere is begun anew. A step that fails ends the task with its error.
-// Resources that carry neither our tag nor belong to our gateway are never changed. All parts
-// outlive the tasks.
+// Resources that are not ours (Ownership) are never changed, nor is a registration whose resources
+// carry the tag of another cluster. An adopted resource gets our tag with the first operation. All
+// parts outlive the tasks.
 class Provisioner {
  public:
   using Addresses = std::vector<std::string>;
@@ -54,7 +54,8 @@ class Provisioner {
     std::string cluster;      // the value of kClusterTag
     cloud::Wanted is_wanted;  // whether the next write is still worth it
   };
-  explicit Provisioner(Parts parts) : parts_(std::move(parts)) {}
+  explicit Provisioner(Parts parts)
+      : parts_(std::move(parts)), owners_(parts_.cluster, parts_.registrar.services()) {}
 
   // Public IP, load balancer or NAT gateway, registration. Gives the public addresses.
   async::Task<Result<Addresses>> Provide(InboundSpec wanted);
@@ -66,26 +67,33 @@ class Provisioner {
   async::Task<Result<void>> RemoveInbound(std::string key);
   async::Task<Result<void>> RemoveOutbound(std::string key);
 
-  // Whether the resource carries the tag of this cluster.
-  bool IsTagged(const cloud::Tags& tags) const;
-
  private:
-  bool IsOurs(const cloud::LoadBalancer& balancer) const;
-  bool IsOurs(const cloud::NatGateway& nat) const;
-  bool IsOurs(const cloud::PublicIp& ip, std::string_view key) const;
-
-  cloud::Tags OwnTags(cloud::Tags tags) const;
+  // Judges by the registrations as they were last read, and once more by those of now before a
+  // resource without a tag is another's: others may have registered it since.
+  async::Task<Result<bool>> IsOurs(const cloud::LoadBalancer* balancer);
+  async::Task<Result<bool>> IsOurs(const cloud::NatGateway* nat);
+  async::Task<Result<bool>> IsOurs(const cloud::PublicIp* ip, std::string key);
+  async::Task<Result<void>> Reread(const cloud::Tags* tags);
   async::Task<Result<std::string>> ProvideIp(std::string key, bool ipv6);
   async::Task<Result<void>> ProvideBalancer(InboundSpec wanted);
   async::Task<Result<void>> ProvideNat(OutboundSpec wanted);
   async::Task<Result<void>> RemoveIp(std::string key, bool ipv6);
   async::Task<Result<void>> RemoveIps(std::string key);
-  // Gives resources that are ours by the gateway alone our tag: the gateway is about to let go.
+  // Gives resources that are ours by the registration alone our tag: it is about to go.
+  async::Task<Result<void>> TagIp(std::string key, bool ipv6);
   async::Task<Result<void>> TagIps(std::string key);
-  async::Task<Result<void>> TagBalancer(std::string key);
   async::Task<Result<void>> LeaveGateway(std::string key);
+  // True if another cluster has tagged the load balancer, or the NAT gateway: the registration is
+  // that cluster's. One that is ours has our tag afterwards.
+  async::Task<Result<bool>> KeepsBalancer(std::string key);
+  async::Task<Result<bool>> KeepsNat(std::string key);
+  async::Task<Result<void>> RemoveBalancer(std::string key);
+  async::Task<Result<void>> RemoveNat(std::string key);
 
   const Parts parts_;
+  const Ownership owners_;
+  // Public IPs that were ours when this began: they may lose their tag until they are deleted.
+  std::set<std::string> own_ips_;
 };
 
 }  // namespace berth::difftracker

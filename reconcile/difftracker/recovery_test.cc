@@ -133,7 +133,10 @@ TEST_F(RecoveryTest, FlawStartAndDriftLeaveTheResourcesOfOthersAlone) {
   gateway_.nats["users-own"] = {.name = "users-own", .etag = "1", .public_ips = {"users-pip"}};
   gateway_.nats["of-another-cluster"] = {
       .name = "of-another-cluster", .etag = "2", .tags = {{"berth.dev/cluster", "another"}}};
-  gateway_.ips["users-pip"] = {.name = "users-pip", .etag = "3", .address = "20.1.1.1"};
+  gateway_.ips["users-pip"] = {.name = "users-pip",
+                               .etag = "3",
+                               .address = "20.1.1.1",
+                               .used_by = "/x/natGateways/users-own"};
   gateway_.balancers["kubernetes"] = {.name = "kubernetes", .etag = "4"};
   gateway_.services["default-natgw"] = {
       .name = "default-natgw", .type = cloud::ServiceType::kOutbound, .is_default = true};

@@ -16,6 +16,11 @@ bool HasPoolOf(const cloud::GatewayService& service, const std::string& load_bal
          LowerCase(service.backend_pools.front()).ends_with(end);
 }
 
+bool HasNatGateway(const cloud::GatewayService& service, const std::string& nat_gateway) {
+  return LowerCase(service.nat_gateway_id)
+      .ends_with(LowerCase(Format("/natGateways/{}", nat_gateway)));
+}
+
 Registrar::Registrar(async::Executor& executor, cloud::ServiceGateway& gateway)
     : executor_(executor), gateway_(gateway), signal_(executor) {
   running_ = async::Start(Run());
@@ -35,6 +40,19 @@ void Registrar::Take(std::uint64_t stamp, const std::vector<cloud::GatewayServic
   services_.clear();
   for (const cloud::GatewayService& service : services) services_.emplace(service.name, service);
   known_ = true;
+}
+
+async::Task<Result<void>> Registrar::Refresh() {
+  for (int tries = 0; tries < kRefreshTries; ++tries) {
+    const std::uint64_t before = sent_;
+    const auto read = co_await gateway_.Services();
+    if (!read) co_return std::unexpected(read.error());
+    if (before != sent_) continue;
+    Take(before, *read);
+    co_return Result<void>();
+  }
+  co_return std::unexpected(Error{.error_class = ErrorClass::kRetry,
+                                  .message = "the registrations change while they are read"});
 }
 
 async::Task<void> Registrar::Run() {
@@ -118,8 +136,7 @@ bool Registrar::IsDone(const cloud::ServiceUpdate& update) const {
   }
   if (!update.nat_gateway) return true;
   if (update.nat_gateway->empty()) return service.nat_gateway_id.empty();
-  return LowerCase(service.nat_gateway_id)
-      .ends_with(LowerCase(Format("/natGateways/{}", *update.nat_gateway)));
+  return HasNatGateway(service, *update.nat_gateway);
 }
 
 void Registrar::Apply(const cloud::ServiceUpdate& update) {

@@ -21,6 +21,7 @@ namespace berth::difftracker {
 class Registrar {
  public:
   static constexpr async::Duration kMoment = std::chrono::milliseconds(50);
+  static constexpr int kRefreshTries = 5;
   using Services = std::map<std::string, cloud::GatewayService>;
 
   // The gateway outlives it, and it outlives the tasks that it gave.
@@ -31,6 +32,8 @@ class Registrar {
   async::Task<Result<void>> Update(cloud::ServiceUpdate update);
 
   // The list as it was just read; not taken if a request was sent since `stamp`.
+  // Reads it now, anew if a request was sent meanwhile.
+  async::Task<Result<void>> Refresh();
   std::uint64_t stamp() const { return sent_; }
   void Take(std::uint64_t stamp, const std::vector<cloud::GatewayService>& services);
   const Services& services() const { return services_; }
@@ -62,5 +65,7 @@ class Registrar {
 
 // True if the registration's one pool is that of the load balancer.
 bool HasPoolOf(const cloud::GatewayService& service, const std::string& load_balancer);
+// True if the registration has this NAT gateway.
+bool HasNatGateway(const cloud::GatewayService& service, const std::string& nat_gateway);
 
 }  // namespace berth::difftracker

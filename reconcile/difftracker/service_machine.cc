@@ -65,6 +65,7 @@ void Reject(Transition& to) {
   machine.changed = true;
   machine.hold = Hold::kRejected;
   if (machine.state == State::kUpdateInProgress) machine.state = State::kCreated;
+  to.effects.park = true;
   Tell(to);
 }
 
@@ -167,7 +168,7 @@ bool IsPossible(const Machine& machine, Event event) {
     case Event::kMappings:
       return machine.running && machine.state == State::kDeletionInProgress;
     case Event::kDue:
-      return machine.hold == Hold::kBackOff || machine.hold == Hold::kParked;
+      return machine.hold != Hold::kNone;
     case Event::kDrained:
     case Event::kStuck:
       return machine.state == State::kDeletionPending;
@@ -206,6 +207,7 @@ Transition TryStep(Machine machine, Event event) {
       break;
     case Event::kDue:
       to.machine.hold = Hold::kNone;
+      if (IsServing(machine.state)) Serve(to.machine);
       break;
     case Event::kDrained:
       to.machine.state = State::kDeletionInProgress;

@@ -27,7 +27,7 @@ enum class Event : std::uint8_t {
   kFailed,     // may pass by itself, or its outcome is not known
   kThrottled,  // the cloud's rate limit
   kForbidden,  // a quota or a missing right: passes when a person acts
-  kRejected,   // will not pass with this spec
+  kRejected,   // will hardly pass with this spec
   kMappings,   // of a deletion: locations still name the service
   kDue,        // the time of the retry has come
   kDrained,    // a read shows no location that names the service
@@ -43,7 +43,7 @@ enum class Hold : std::uint8_t {
   kNone,
   kBackOff,   // after a failure, until kDue
   kParked,    // five minutes, until kDue
-  kRejected,  // until kSpecChanged
+  kRejected,  // until kSpecChanged, or kDue
 };
 std::string_view ToString(Hold hold);
 
@@ -77,8 +77,9 @@ inline constexpr int kFastRetries = 3;
 // The duties of the owner of the machine after a step. Slots, endpoints and the operation follow
 // from the machine itself: AsksForSlot, IsServing, running.
 struct Effects {
-  bool back_off = false;           // kDue after the pause of `failures`
-  bool park = false;               // kDue after five minutes
+  bool back_off = false;  // kDue after the pause of `failures`
+  // kDue after five minutes; never after a refusal that only another spec can help against.
+  bool park = false;
   bool read_locations = false;     // before anything that depends on them
   bool replace_locations = false;  // full updates of all locations that name the service
   bool forget = false;             // nothing of it is left, or a user gave it up

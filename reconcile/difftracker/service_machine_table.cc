@@ -59,9 +59,9 @@ std::string Describe(const Machine& from, const Transition& to) {
   const Column after{to.machine.state, to.machine.running};
   if (after != Column{from.state, from.running}) add(NameOf(after));
   if (to.effects.back_off) add("back off");
-  if (to.effects.park) add("park 5 min");
-  if (to.machine.hold == Hold::kRejected && from.hold != Hold::kRejected)
-    add("park till the spec changes");
+  if (to.effects.park) {
+    add(to.machine.hold == Hold::kRejected ? "park 5 min or till the spec changes" : "park 5 min");
+  }
   if (to.effects.read_locations) add("read locations");
   if (to.effects.replace_locations) add("replace its locations");
   if (to.effects.tell_stuck) add("Event");

@@ -12,6 +12,8 @@ namespace {
 
 using runtime::Requeue;
 
+constexpr auto kTurnIsAwaited = std::chrono::seconds(5);
+
 bool IsProvisioned(const Json& condition) {
   return condition.get_value_or<std::string>("type", "") == kProvisioned;
 }
@@ -53,7 +55,8 @@ Reason ReasonOf(const ServiceView& view) {
   switch (view.state) {
     case State::kNotStarted:
     case State::kCreationInProgress:
-      return ReasonOf(view, "Creating", "the load balancer is being made");
+      return ReasonOf(view, "Creating",
+                      view.running ? "the load balancer is being made" : "waits for its turn");
     case State::kUpdateInProgress:
       return ReasonOf(view, "Updating", "the load balancer is being changed");
     case State::kCreated:
@@ -114,7 +117,11 @@ async::Task<kube::Result<Requeue>> ServiceReconciler::Reconcile(std::string key)
     parts_.events.Record(service.id.Reference(kServices), kube::EventType::kWarning,
                          "ServiceGatewayConfigurationRejected", "Provision", MessageOf(refusals));
   }
-  if (!parts_.engine.started()) co_return Requeue{};  // all keys come again then
+  if (!parts_.engine.started()) {  // all keys come again then
+    if (const auto told = co_await TellUnreadable(service); !told)
+      co_return std::unexpected(told.error());
+    co_return Requeue{};
+  }
   if (const auto view = parts_.engine.Find(uid);
       is_wanting && !service.id.finalizer && view && IsServing(view->state)) {
     if (const auto added = co_await AddFinalizer(service); !added)
@@ -122,7 +129,10 @@ async::Task<kube::Result<Requeue>> ServiceReconciler::Reconcile(std::string key)
     if (parts_.metrics) parts_.metrics->FinalizerRecovered();
     co_return Requeue{};  // the watch brings it back
   } else if (is_wanting && !service.id.finalizer && view && view->error.empty()) {
-    co_return Requeue{};  // its creation begins with the finalizer
+    // Its creation begins with the finalizer. One that waits for its turn is told so.
+    if (view->running) co_return Requeue{};
+    const auto left = view->since + kTurnIsAwaited - parts_.executor.Now();
+    if (left > left.zero()) co_return Requeue{left};
   }
   if (const auto written = co_await WriteStatus(service); !written)
     co_return std::unexpected(written.error());
@@ -132,6 +142,29 @@ async::Task<kube::Result<Requeue>> ServiceReconciler::Reconcile(std::string key)
   if (const auto removed = co_await RemoveFinalizers(*latest); !removed)
     co_return std::unexpected(removed.error());
   co_return Requeue{};
+}
+
+async::Task<kube::Result<void>> ServiceReconciler::TellUnreadable(Service service) {
+  const std::string& why = parts_.unreadable();
+  const bool is_served =
+      service.conditions.is_array() &&
+      std::ranges::any_of(service.conditions.array_range(), [](const Json& one) {
+        return IsProvisioned(one) && one.get_value_or<std::string>("status", "") == "True";
+      });
+  const bool is_told = service.IsOurs() && RefusalsOf(service).empty() &&
+                       (service.id.deleting != 0 ? service.id.finalizer : !is_served);
+  if (why.empty() || !is_told) co_return kube::Result<void>();
+  Json conditions = service.conditions.is_array() ? service.conditions : Json::Array();
+  const kube::Condition condition{.type = std::string(kProvisioned),
+                                  .status = kube::ConditionStatus::kFalse,
+                                  .reason = "GatewayUnreadable",
+                                  .message = why,
+                                  .observed_generation = service.id.generation};
+  if (!kube::SetCondition(conditions, condition, parts_.executor.WallNow()))
+    co_return kube::Result<void>();
+  Json patch = runtime::PatchOf(service.id);
+  patch["status"]["conditions"] = std::move(conditions);
+  co_return co_await Patch(service, patch.to_string(), "status");
 }
 
 async::Task<kube::Result<void>> ServiceReconciler::EnsureFinalizer(std::string key,
@@ -164,10 +197,12 @@ async::Task<kube::Result<void>> ServiceReconciler::AddFinalizer(Service service)
   co_return added;
 }
 
-// The finalizer of cloud-provider-azure goes with ours: nobody else takes it off any more.
+// The finalizer of cloud-provider-azure goes with ours: nobody else takes it off any more, unless
+// the Service is now another controller's.
 async::Task<kube::Result<void>> ServiceReconciler::RemoveFinalizers(Service service) {
   Json patch = runtime::PatchOf(service.id);
-  std::erase(service.id.other_finalizers, kLegacyFinalizer);
+  if (service.IsOurs() || !service.is_load_balancer)
+    std::erase(service.id.other_finalizers, kLegacyFinalizer);
   patch["metadata"]["finalizers"] = runtime::FinalizersOf(service.id, "");
   co_return co_await Patch(service, patch.to_string(), "");
 }

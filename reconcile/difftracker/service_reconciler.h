@@ -31,6 +31,8 @@ class ServiceReconciler {
     const Engine& engine;
     // The public addresses of a service, as they were last seen.
     std::function<const std::vector<std::string>&(const std::string& uid)> addresses_of;
+    // Why the cloud could not be read since the start; empty before the first try.
+    std::function<const std::string&()> unreadable;
     Metrics* metrics = nullptr;
   };
 
@@ -44,6 +46,8 @@ class ServiceReconciler {
   async::Task<kube::Result<void>> AddFinalizer(Service service);
   async::Task<kube::Result<void>> RemoveFinalizers(Service service);
   async::Task<kube::Result<void>> WriteStatus(Service service);
+  // Before the engine has started. A condition that is True stays: nothing is known against it.
+  async::Task<kube::Result<void>> TellUnreadable(Service service);
   async::Task<kube::Result<void>> Patch(Service service, std::string body, std::string subresource);
 
   const Parts parts_;

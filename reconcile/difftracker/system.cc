@@ -5,6 +5,7 @@
 
 #include "kube/informer.h"
 #include "kube/object.h"
+#include "log/log.h"
 #include "reconcile/difftracker/work.h"
 #include "reconcile/runtime/leader_work.h"
 
@@ -36,7 +37,7 @@ std::vector<std::string> NodesOf(const Slice& slice) {
 }
 
 std::vector<std::string> EgressOf(const Pod& pod) {
-  return pod.egress && pod.egress->live ? Given(pod.egress->Egress()) : std::vector<std::string>();
+  return pod.egress ? Given(pod.egress->Egress()) : std::vector<std::string>();
 }
 
 }  // namespace
@@ -149,11 +150,20 @@ std::unique_ptr<Work> System::Parts::MakeWork() {
 
 async::Task<void> System::Parts::FindCluster() {
   const kube::Api api(transport);
+  std::string told;
   while (cluster.empty()) {
-    if (const auto read = co_await api.Get(kNamespaces, "", "kube-system")) {
+    const auto read = co_await api.Get(kNamespaces, "", "kube-system");
+    if (read) {
       if (auto found = kube::Decode<Namespace>(*read)) cluster = found->uid;
     }
-    if (cluster.empty()) co_await async::Sleep(executor, kClusterRetry);
+    if (!cluster.empty()) break;
+    const std::string why = read ? "it has no uid" : read.error().message;
+    if (why != told) {
+      log::Warn("the namespace kube-system, whose uid is the cluster's tag, cannot be read",
+                {{"error", why}});
+      told = why;
+    }
+    co_await async::Sleep(executor, kClusterRetry);
   }
   work.BeginWhenFresh();
 }

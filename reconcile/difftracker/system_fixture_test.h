@@ -174,6 +174,8 @@ class DiffTrackerTest : public testing::Test {
   std::optional<ServiceView> View(const std::string& service) {
     return system_->tracker()->engine().Find(service);
   }
+  // The same; an empty view of one that is not tracked.
+  ServiceView SeenOf(const std::string& service) { return View(service).value_or(ServiceView()); }
 
   async::TestExecutor executor_;
   kube::memory::Server server_;

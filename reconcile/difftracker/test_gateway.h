@@ -105,10 +105,10 @@ class TestGateway : public cloud::ServiceGateway {
   async::Task<Result<cloud::LoadBalancer>> Put(cloud::LoadBalancer wanted,
                                                cloud::Wanted w) override {
     if (!ips.contains(wanted.public_ip)) broken.push_back("no public IP of " + wanted.name);
-    return PutInto("PutLoadBalancer", &balancers, std::move(wanted), std::move(w));
+    return ShowUsers(PutInto("PutLoadBalancer", &balancers, std::move(wanted), std::move(w)));
   }
   async::Task<Result<cloud::NatGateway>> Put(cloud::NatGateway wanted, cloud::Wanted w) override {
-    return PutInto("PutNatGateway", &nats, std::move(wanted), std::move(w));
+    return ShowUsers(PutInto("PutNatGateway", &nats, std::move(wanted), std::move(w)));
   }
   async::Task<Result<void>> Delete(cloud::PublicIp read, cloud::Wanted w) override {
     const bool used = IsUsed(read.name);
@@ -118,12 +118,13 @@ class TestGateway : public cloud::ServiceGateway {
   async::Task<Result<void>> Delete(cloud::LoadBalancer read, cloud::Wanted w) override {
     const auto service = services.find(read.name);
     const bool used = service != services.end() && !service->second.backend_pools.empty();
-    return DeleteFrom("DeleteLoadBalancer", &balancers, read.name, used ? "InUse" : "",
-                      std::move(w));
+    return ShowUsers(
+        DeleteFrom("DeleteLoadBalancer", &balancers, read.name, used ? "InUse" : "", std::move(w)));
   }
   async::Task<Result<void>> Delete(cloud::NatGateway read, cloud::Wanted w) override {
     const bool used = nats.contains(read.name) && nats.at(read.name).in_gateway;
-    return DeleteFrom("DeleteNatGateway", &nats, read.name, used ? "InUse" : "", std::move(w));
+    return ShowUsers(
+        DeleteFrom("DeleteNatGateway", &nats, read.name, used ? "InUse" : "", std::move(w)));
   }
 
   bool IsNamed(const std::string& service) const {
@@ -153,6 +154,27 @@ class TestGateway : public cloud::ServiceGateway {
              return std::ranges::contains(each.second.public_ips, ip) ||
                     std::ranges::contains(each.second.public_ips_v6, ip);
            });
+  }
+
+  // Public IPs show their users.
+  template <typename T>
+  async::Task<T> ShowUsers(async::Task<T> write) {
+    T result = co_await std::move(write);
+    for (auto& [name, ip] : ips) ip.used_by = UserOf(name, ip.used_by);
+    co_return result;
+  }
+  std::string UserOf(const std::string& ip, const std::string& before) const {
+    for (const auto& [name, balancer] : balancers) {
+      if (balancer.public_ip == ip) return Format("/x/loadBalancers/{}/frontend", name);
+    }
+    for (const auto& [name, nat] : nats) {
+      if (std::ranges::contains(nat.public_ips, ip) ||
+          std::ranges::contains(nat.public_ips_v6, ip)) {
+        return "/x/natGateways/" + name;
+      }
+    }
+    const bool is_known = before.starts_with("/x/");
+    return is_known ? "" : before;
   }
 
   async::Task<Fate> Call(std::string action, std::string what) {

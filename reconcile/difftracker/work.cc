@@ -63,6 +63,7 @@ Work::Work(Parts parts)
            .addresses_of = [this](const std::string& uid) -> const std::vector<std::string>& {
              return driver_.AddressesOf(uid);
            },
+           .unreadable = [this]() -> const std::string& { return unreadable_; },
            .metrics = parts_.metrics}),
       pod_reconciler_({.api = kube::Api(parts_.leadership.fenced()),
                        .events = events_,
@@ -180,9 +181,14 @@ std::optional<kube::ObjectReference> Work::Subject(const std::string& service, D
     return found->id.Reference(kServices);
   }
   std::optional<kube::ObjectReference> subject;
+  bool is_live = false;
   parts_.caches.pods.ForEachIn(parts_.caches.pods_by_egress, service,
                                [&](const std::string&, const Pod& pod) {
-                                 if (!subject) subject = pod.egress->id.Reference(kPods);
+                                 if (is_live || (!pod.egress->live && !pod.egress->id.finalizer))
+                                   return;
+                                 if (subject && !pod.egress->live) return;
+                                 is_live = pod.egress->live;
+                                 subject = pod.egress->id.Reference(kPods);
                                });
   return subject;
 }
@@ -229,7 +235,8 @@ async::Task<void> Work::LookAtTheCloud() {
   Resync();
   driver_.Wake();
   while (true) {
-    co_await async::Sleep(parts_.executor, parts_.drift);
+    const auto pause = std::exchange(look_again_, false) ? kSecondLook : parts_.drift;
+    co_await async::Sleep(parts_.executor, std::min<async::Duration>(pause, parts_.drift));
     co_await LookForDrift();
   }
 }
@@ -243,6 +250,11 @@ async::Task<async::Duration> Work::TryToStart() {
   if (!picture || !locations) {
     const Error& error = picture ? locations.error() : picture.error();
     log::Warn("the service gateway cannot be read", {{"error", error.message}});
+    // The message has the ID of the request, which is another one each time.
+    if (unreadable_.empty()) {
+      unreadable_ = Format("the service gateway cannot be read: {}", error.message);
+      Resync();
+    }
     co_return std::max<async::Duration>(kRetryLook, error.retry_after);
   }
   const auto unknown =
@@ -253,8 +265,8 @@ async::Task<async::Duration> Work::TryToStart() {
     co_return kRetryUnknown;
   }
   driver_.registrar().Take(stamp, picture->registered);
-  engine_.Start(picture->services, *locations, parts_.executor.Now());
-  driver_.SetAddresses(std::move(picture->addresses));
+  look_again_ = engine_.Start(picture->services, *locations, parts_.executor.Now());
+  driver_.SetAddresses(engine_.ObservationStamp(), std::move(picture->addresses));
   log::Info("service gateway read",
             {{"services", picture->services.size()}, {"locations", locations->size()}});
   co_return async::Duration{};
@@ -270,12 +282,15 @@ async::Task<void> Work::LookForDrift() {
     co_return;
   }
   driver_.registrar().Take(registrar_stamp, picture->registered);
-  engine_.Observe(stamp, picture->services, parts_.executor.Now());
+  // Before the orphans are tracked: they get no addresses.
+  driver_.SetAddresses(stamp, std::move(picture->addresses));
+  look_again_ = engine_.Observe(stamp, picture->services, parts_.executor.Now());
   for (const CloudService& service : picture->services) {
-    if (service.registered && !service.in_sync && !service.is_default)
+    if (service.registered && !service.in_sync && !service.is_default &&
+        engine_.IsUnchangedSince(stamp, service.name)) {
       engine_.Repair(service.name, parts_.executor.Now());
+    }
   }
-  driver_.SetAddresses(std::move(picture->addresses));
   driver_.Wake();
 }
 

@@ -70,6 +70,7 @@ class Work : public Tracker {
 
  private:
   static constexpr async::Duration kRetryLook = std::chrono::seconds(5);
+  static constexpr async::Duration kSecondLook = std::chrono::seconds(30);
   static constexpr async::Duration kRetryUnknown = std::chrono::minutes(1);
 
   Driver::Parts DriverParts();
@@ -82,7 +83,7 @@ class Work : public Tracker {
   void QueueService(const std::string& uid);
   void QueuePod(const std::string& uid);
   void Tell(const Notice& notice);
-  // The Service of a load balancer, or a pod of an egress.
+  // The Service of a load balancer, or a pod of an egress: a live one if there is any.
   std::optional<kube::ObjectReference> Subject(const std::string& service, Direction direction,
                                                const std::string& owner) const;
 
@@ -97,6 +98,8 @@ class Work : public Tracker {
   runtime::Controller services_;
   runtime::Controller pods_;
   std::shared_ptr<const int> alive_ = std::make_shared<const int>(0);
+  std::string unreadable_;   // the cloud, since the start
+  bool look_again_ = false;  // soon: a list may have been too old
   async::Running looking_;
 };
 
