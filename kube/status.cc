@@ -246,7 +246,13 @@ bool IsOpen(const Error& error) {
   return error.code == 500 && error.message.contains("etcdserver:");
 }
 
+// kube-apiserver's words for a webhook that said no: admission webhook "NAME" denied the request.
+bool IsDenial(std::string_view message) {
+  return message.starts_with("admission webhook \"") && message.contains("\" denied the request");
+}
+
 ErrorClass Classify(const Error& error, bool write) {
+  if (IsDenial(error.message)) return ErrorClass::kTerminal;
   if (write && IsOpen(error)) return ErrorClass::kAmbiguous;
   switch (error.code) {
     case 404:
@@ -286,6 +292,10 @@ Error ErrorFromStatus(int http_code, std::string_view body, std::chrono::seconds
     if (retry_after.count() <= 0) {
       retry_after = std::chrono::seconds(status["details"]["retryAfterSeconds"].Int().value_or(0));
     }
+  }
+  if (IsDenial(error.message)) {
+    error.code = 403;
+    error.reason = "Forbidden";
   }
   if (error.message.empty()) error.message = WithoutStatus(http_code, body);
   error.retry_after = std::clamp(retry_after, std::chrono::seconds(0), kMaxRetryAfter);

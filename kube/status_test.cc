@@ -144,6 +144,26 @@ TEST(ErrorFromStatusTest, AWriteThatMayHaveHappenedIsAmbiguous) {
   EXPECT_EQ(Written(500, ToJson(InternalError("x"))).error_class, ErrorClass::kRetry);
 }
 
+// A webhook chooses code and reason itself; they say nothing about the object or the API server.
+TEST(ErrorFromStatusTest, ADenialIsTerminalWhateverItsCode) {
+  for (const int code : {400, 401, 403, 404, 408, 409, 429, 500, 502, 503, 504}) {
+    for (const char* reason : {"Timeout", "AlreadyExists", "NotFound", ""}) {
+      const Status denial{code,
+                          reason,
+                          R"(admission webhook "w.example.com" denied the request: etcdserver: no)",
+                          {}};
+      const Error error = Written(code, ToJson(denial));
+      EXPECT_EQ(error.error_class, ErrorClass::kTerminal) << code;
+      EXPECT_EQ(error.reason, "Forbidden");
+      EXPECT_EQ(error.code, 403);
+      EXPECT_EQ(error.message, denial.message);
+    }
+  }
+  // An object's own words.
+  EXPECT_EQ(Written(500, ToJson(InternalError("x denied the request"))).error_class,
+            ErrorClass::kRetry);
+}
+
 TEST(ErrorFromStatusTest, KeepsReasonMessageAndCode) {
   const Error error = Read(404, ToJson(NotFound("g", "p", "n")));
   EXPECT_EQ(error.reason, "NotFound");

@@ -35,8 +35,15 @@ void Ipam::SetUp(World& world) {
       world, IpamUsers(), std::vector<std::string>(kNamespaces.begin(), kNamespaces.end()));
   users_->on_tampered = [this](const Json& object, const std::string&) {
     told_.erase(UidOf(object));
+    tampered_.insert(UidOf(object));
   };
-  stories_ = std::make_unique<IpamStories>(world, kNamespaces.front(), [this] { RestartAll(); });
+  stories_ = std::make_unique<IpamStories>(
+      world, kNamespaces.front(), [this] { RestartAll(); },
+      [this](const IpamStories::Act& act) {
+        front_->SetBypassed(true);
+        act();
+        front_->SetBypassed(false);
+      });
   if (world.random().Chance(0.1)) stories_->LeaveAsPlexaubnet();
   while (world.random().Chance(0.5)) stories_->Begin();
   // By the seed, not by the dice: a story that comes later leaves other seeds as they were.
@@ -55,6 +62,7 @@ void Ipam::SetUp(World& world) {
 
 std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
                                        const kube::Request& request) {
+  if (untold_) return untold_;
   for (const std::string ns : kNamespaces) {
     const std::string base = IpamPicture::Collection(ns, "");
     if (writer == "user") {
@@ -76,15 +84,44 @@ std::optional<std::string> Ipam::Check(World& world, const std::string& writer,
       internal_[UidOf(made.body())] = {maker.uid, base + "subnetpoolclaims/" + maker.name};
     }
     if (request.method == kube::Method::kPost && path == "subnets") {
+      if (ns == kNamespaces.front()) stories_->SubnetWasMade(Json::parse(request.body));
       return IpamPicture(world, ns).CheckNew(NameOf(Json::parse(request.body)), told_);
     }
     if (request.method == kube::Method::kPatch && path.ends_with("/status")) {
-      const auto name = path.find('/') + 1;
-      return IpamPicture(world, ns).CheckStatus(path.substr(0, name - 1),
-                                                path.substr(name, path.rfind('/') - name), told_);
+      const auto slash = path.find('/');
+      const std::string_view name = path.substr(slash + 1, path.rfind('/') - slash - 1);
+      const IpamPicture picture(world, ns);
+      if (path.starts_with("subnets/")) {
+        if (auto wrong = picture.CheckRivals(name, tampered_)) return wrong;
+      }
+      return picture.CheckStatus(path.substr(0, slash), name, told_);
     }
   }
   return std::nullopt;
+}
+
+// While a Subnet is refused its claim says so: also if the refusal looks like a passing failure. A
+// create that had no answer may be under way, and the claim waits for it.
+void Ipam::Refused(World& world, const kube::Request& request) {
+  constexpr int kUntilTold = 8;
+  if (request.path.contains("/subnetclaims/")) return refused_.clear();
+  const Faults& faults = world.faults();
+  const bool answers = faults.lost_request == 0 && faults.lost_answer == 0 && faults.slow == 0 &&
+                       faults.partition == 0 && faults.stale == 0;
+  if (!answers || request.method != kube::Method::kPost || !request.path.ends_with("/subnets")) {
+    return;
+  }
+  const Json claim_ref = Part(Part(Json::parse(request.body), "spec"), "claimRef");
+  const std::string uid = Text(claim_ref, "uid");
+  const auto claims = request.path.substr(0, request.path.rfind('/')) + "/subnetclaims/";
+  const auto claim = world.Ask({.path = claims + Text(claim_ref, "name")});
+  if (claim.code != 200 || UidOf(claim.body) != uid || tampered_.contains(uid) ||
+      ReasonOf(claim.body) == "SubnetRefused") {
+    refused_.erase(uid);
+    return;
+  }
+  if (++refused_[uid] < kUntilTold || untold_) return;
+  untold_ = Format("claim {} does not say that its Subnet is refused", NameOf(claim.body));
 }
 
 void Ipam::ForgetForced(World& world) {

@@ -31,6 +31,7 @@ class Ipam : public SystemScenario {
   // Over before the first resync of a leader that begins when all is well: nothing waits for that.
   async::Duration patience() const override { return std::chrono::minutes(6); }
   std::vector<std::string> Refusable() const override;
+  void Refused(World& world, const kube::Request& request) override;
   std::optional<std::string> Left(World& world) override;
 
  private:
@@ -39,6 +40,9 @@ class Ipam : public SystemScenario {
 
   std::map<std::string, std::string> told_;  // see IpamPicture::CheckStatus
   std::set<std::string> by_hand_;            // uids of Subnets that users have written
+  std::set<std::string> tampered_;           // uids of objects, see Users::on_tampered
+  std::map<std::string, int> refused_;       // Subnets of a claim, by uid, since its status said so
+  std::optional<std::string> untold_;        // the first violation in that
   IpamPicture::InternalClaims internal_;
   std::unique_ptr<IpamStories> stories_;
 };

@@ -181,10 +181,34 @@ IpamPicture::Wrong IpamPicture::CheckBound(const Json& claim) const {
   const std::string requested = Text(spec, "requestedCIDR");
   const auto size = spec.get_value_or<int>("blockSize", own->cidr.prefix());
   const bool fits = size == own->cidr.prefix() && (requested.empty() || requested == told);
-  if (fits == Text(ConditionOf(claim, "Ready"), "message").contains("spec asks for another")) {
+  const std::string message = Text(ConditionOf(claim, "Ready"), "message");
+  if (fits == message.contains("spec asks for another block")) {
     return Format("claim {} is Bound to {}, and its message is not true", NameOf(claim), told);
   }
+  const bool same = own->cluster == Text(spec, "clusterID");
+  if (same == message.contains("spec has another clusterID")) {
+    return Format("claim {} is Bound to {} of cluster {}, and its message is not true",
+                  NameOf(claim), told, own->cluster);
+  }
   return std::nullopt;
+}
+
+// A Subnet that has failed has something in its way.
+IpamPicture::Wrong IpamPicture::CheckWaiting(const Block& block) const {
+  const auto pool = pools_.find(block.pool);
+  if (block.phase != "Failed" || block.deleting || pool == pools_.end()) return std::nullopt;
+  const auto range = RangeOf(block.pool);
+  const std::string reason = ReasonOf(pool->second);
+  if (!range || !range->Contains(block.cidr) || !ParentOf(pool->second).empty() ||
+      (reason != "Ready" && reason != "PoolOverlap") || Used(block.pool, block.cidr, true)) {
+    return std::nullopt;
+  }
+  // A child pool that is not in its place keeps the range that it had before.
+  const bool lends = std::ranges::any_of(pools_, [&](const auto& child) {
+    return ParentOf(child.second) == block.pool && ReasonOf(child.second) != "Ready";
+  });
+  if (lends) return std::nullopt;
+  return Format("Subnet {} has failed, and nothing is in its way", block.name);
 }
 
 IpamPicture::Wrong IpamPicture::CheckClaim(const Json& claim, bool held) const {
@@ -365,6 +389,9 @@ IpamPicture::Wrong IpamPicture::CheckAll(const std::set<std::string>& by_hand,
                                          const InternalClaims& internal) const {
   if (auto wrong = CheckInternal(internal)) return wrong;
   if (auto wrong = CheckClaims(by_hand)) return wrong;
+  for (const Block& block : blocks_) {
+    if (auto wrong = CheckWaiting(block)) return wrong;
+  }
   for (const auto& [name, pool] : pools_) {
     if (auto wrong = CheckPool(name, pool)) return wrong;
     if (auto wrong = CheckChild(name, pool)) return wrong;

@@ -55,6 +55,10 @@ class IpamPicture {
   // part of a child pool that gives out blocks.
   Wrong CheckStatus(std::string_view plural, std::string_view name,
                     std::map<std::string, std::string>& told) const;
+  // A replica wrote the status of a Subnet. It was not given addresses that a Subnet of another
+  // pool has, unless one of the pools is above the other. Of statuses that users wrote nothing is
+  // said.
+  Wrong CheckRivals(std::string_view subnet, const std::set<std::string>& tampered) const;
   // In the end. `by_hand` are the uids of Subnets that users have written.
   Wrong CheckAll(const std::set<std::string>& by_hand, const InternalClaims& internal) const;
   // Whether there is anything.
@@ -79,6 +83,7 @@ class IpamPicture {
   Wrong CheckByHand(const Block& block, const std::map<std::string, std::string>& told) const;
   Wrong CheckPlaced(const Block& block) const;
   Wrong CheckBound(const Json& claim) const;
+  Wrong CheckWaiting(const Block& block) const;
   Wrong CheckClaim(const Json& claim, bool held) const;
   Wrong CheckClaims(const std::set<std::string>& by_hand) const;
   bool IsBoundElsewhere(const Block& block) const;

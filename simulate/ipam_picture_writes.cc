@@ -176,6 +176,31 @@ IpamPicture::Wrong IpamPicture::CheckPlaced(const Block& block) const {
   return std::nullopt;
 }
 
+IpamPicture::Wrong IpamPicture::CheckRivals(std::string_view subnet,
+                                            const std::set<std::string>& tampered) const {
+  const auto block = std::ranges::find(blocks_, subnet, &Block::name);
+  if (block == blocks_.end() || block->phase != "Allocated" || tampered.contains(block->uid) ||
+      !pools_.contains(block->pool)) {
+    return std::nullopt;
+  }
+  // The block that a pool was made of, before users took its parent away.
+  const auto is_base = [this](const Block& base, const Block& inner) {
+    const auto pool = pools_.find(inner.pool);
+    return base.cluster == inner.pool || base.cluster == OwnerOf(pool->second);
+  };
+  for (const Block& other : blocks_) {
+    if (other.pool == block->pool || other.phase != "Allocated" ||
+        !other.cidr.Overlaps(block->cidr) || tampered.contains(other.uid) ||
+        !pools_.contains(other.pool) || IsAncestor(other.pool, block->pool) ||
+        IsAncestor(block->pool, other.pool) || is_base(*block, other) || is_base(other, *block)) {
+      continue;
+    }
+    return Format("Subnets {} and {} of two pools were told that they have {} and {}", block->name,
+                  other.name, block->cidr.ToString(), other.cidr.ToString());
+  }
+  return std::nullopt;
+}
+
 IpamPicture::Wrong IpamPicture::CheckStatus(std::string_view plural, std::string_view name,
                                             std::map<std::string, std::string>& told) const {
   if (plural == "subnets") {

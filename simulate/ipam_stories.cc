@@ -76,8 +76,9 @@ IpamStories::Step IpamStories::Delete(const std::string& path) const {
 
 // A controller that holds an object lets it go in the end, however long a policy refuses that.
 void IpamStories::LetGo(const std::string& path) const {
+  // A policy may deny it with a 404.
   const int code = world_.Merge(PathOf(path), R"({"metadata":{"finalizers":null}})").code;
-  if (code == 200 || code == 404) return;
+  if (code == 200 || world_.Ask({.path = PathOf(path)}).code == 404) return;
   world_.scheduler().After(5s, [this, path] { LetGo(path); });
 }
 
@@ -378,6 +379,8 @@ void IpamStories::BeginLater(std::uint64_t seed) {
   if (seed % 10 == 3) Start(TellTwo(which));
   if (seed % 10 == 7) Start(ShrinkParent());
   if (seed % 10 == 1) Start(StripBlockClaim());
+  if (seed % 10 == 2) Start(which % 4 == 3 ? BreakPool() : TwinPools());
+  if (seed % 10 == 4) Start(EditCluster());
   if (seed % 10 == 9) Start((this->*kNines[which % kNines.size()])());
 }
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "json/json.h"
+
 namespace berth::simulate {
 
 class World;
@@ -13,14 +15,21 @@ class World;
 inline constexpr const char* kUnsized = "example.com/unsized";
 // On the claim that was told of a block last, of several.
 inline constexpr const char* kToldLast = "example.com/told-last";
+// On a claim whose user changes the clusterID to this value as soon as its Subnet is made.
+inline constexpr const char* kFickle = "example.com/fickle";
 
 // Sequences that users who act one by one rarely come to: each has pools of its own, and goes on
 // once its claims are Bound or in Error. They go through the webhooks, which may refuse.
 class IpamStories {
  public:
-  // `restart` ends all replicas at once and starts them anew.
-  IpamStories(World& world, std::string ns, std::function<void()> restart)
-      : world_(world), ns_(std::move(ns)), restart_(std::move(restart)) {}
+  using Act = std::function<void()>;
+  // `restart` ends all replicas at once and starts them anew; `past` does something while
+  // the API server calls no webhook.
+  IpamStories(World& world, std::string ns, Act restart, std::function<void(const Act&)> past)
+      : world_(world),
+        ns_(std::move(ns)),
+        restart_(std::move(restart)),
+        past_webhooks_(std::move(past)) {}
 
   // Begins one of them.
   void Begin();
@@ -29,6 +38,8 @@ class IpamStories {
   // Objects as plexaubnet leaves them: a pool claim that is Bound to a pool with a name that the
   // API server generated, and a claim with a block of that. Before any replica runs.
   void LeaveAsPlexaubnet();
+  // A replica has made this Subnet. See kFickle.
+  void SubnetWasMade(const Json& subnet) const;
 
  private:
   // True when the next one can follow; otherwise it is tried again for a while.
@@ -52,6 +63,9 @@ class IpamStories {
   Steps ShrinkParent() const;
   Steps StripBlockClaim() const;
   Steps TellTwo(std::uint64_t end) const;
+  Steps TwinPools() const;
+  Steps BreakPool() const;
+  Steps EditCluster() const;
 
   // In all texts "@" stands for the number of the story.
   std::string Numbered(std::string text) const;
@@ -60,6 +74,8 @@ class IpamStories {
               const std::string& metadata = "") const;
   Step Merge(const std::string& path, const std::string& patch) const;
   Step Delete(const std::string& path) const;
+  // All of the steps at once, and no webhook is called.
+  Step Past(Steps steps) const;
   void LetGo(const std::string& path) const;
   // A claim or pool claim is Bound or in Error.
   Step Settled(const std::string& path) const;
@@ -68,7 +84,8 @@ class IpamStories {
 
   World& world_;
   const std::string ns_;
-  const std::function<void()> restart_;
+  const Act restart_;
+  const std::function<void(const Act&)> past_webhooks_;
   int number_ = 0;
 };
 

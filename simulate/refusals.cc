@@ -1,5 +1,8 @@
 #include "simulate/refusals.h"
 
+#include <array>
+#include <cstdint>
+
 #include "kube/status.h"
 #include "log/format.h"
 
@@ -33,6 +36,30 @@ Place PlaceOf(const kube::Request& request) {
   return {core ? "" : part(1), part(at), part(at + 1), part(at + 2)};
 }
 
+// The denial of a policy webhook, with the code and reason that it chose.
+kube::Status DeniedWith(int code, const Place& place) {
+  static constexpr char kWords[] = "admission webhook \"policy\" denied the request: not today";
+  kube::Status status;
+  switch (code) {
+    case 500:
+      status = kube::InternalError("");
+      break;
+    case 409:
+      status = kube::Conflict(place.group, place.plural, place.name, "");
+      break;
+    case 429:
+      status = kube::TooManyRequests(1);
+      break;
+    case 404:
+      status = kube::NotFound(place.group, place.plural, place.name);
+      break;
+    default:
+      return kube::Forbidden(place.group, place.plural, place.name, kWords);
+  }
+  status.message = kWords;
+  return status;
+}
+
 kube::Response Answer(const kube::Status& status) {
   return {.code = status.code, .body = kube::ToJson(status)};
 }
@@ -41,9 +68,12 @@ kube::Response Answer(const kube::Status& status) {
 
 void Refusals::Draw(Dice& random, async::TimePoint now, async::Duration span,
                     const std::vector<std::string>& resources) {
+  static constexpr std::array kCodes = {403, 500, 409, 429, 404};
   for (std::uint64_t i = random.Below(4); i > 0; --i) {
     const async::TimePoint begin = now + random.Between(0s, span);
+    const auto which = static_cast<std::uint64_t>(begin.time_since_epoch().count());
     times_.push_back({.kind = static_cast<Kind>(random.Below(4)),
+                      .code = kCodes[which % kCodes.size()],
                       .resource = resources[random.Below(resources.size())],
                       .begin = begin,
                       .end = begin + random.Between(5s, 90s)});
@@ -62,9 +92,10 @@ std::optional<kube::Response> Refusals::Refuse(const kube::Request& request, boo
     };
     if (time.kind == Kind::kPermission && !by_user)
       return forbidden("User \"berth\" cannot write resource");
+    // Many policies are for creates and updates alone.
     if (time.kind == Kind::kPolicy && place.subresource.empty() &&
-        request.method != kube::Method::kDelete)
-      return forbidden("admission webhook \"policy\" denied the request: not today");
+        (time.code != 403 || request.method != kube::Method::kDelete))
+      return Answer(DeniedWith(time.code, place));
     if (!creates) continue;
     if (time.kind == Kind::kQuota)
       return forbidden(Format("exceeded quota: few, requested: count/{}=1", time.resource));

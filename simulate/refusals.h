@@ -10,7 +10,8 @@
 namespace berth::simulate {
 
 // Others who refuse what a replica or a user writes, for a while: a quota, somebody's policy
-// webhook, missing permissions, a namespace that is being deleted.
+// webhook, which chooses the code of its answer, missing permissions, a namespace that is being
+// deleted.
 class Refusals {
  public:
   // Draws what is refused, and when, within `span` from now. Resources are named as RBAC and quotas
@@ -27,6 +28,7 @@ class Refusals {
   enum class Kind { kQuota, kPolicy, kPermission, kTerminating };
   struct Time {
     Kind kind;
+    int code;  // of a policy's answer
     std::string resource;
     async::TimePoint begin, end;
   };

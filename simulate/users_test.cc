@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "simulate/coverage.h"
 #include "simulate/fields.h"
 #include "simulate/refusals.h"
@@ -96,15 +98,18 @@ TEST(Refusals, WritesAreRefusedForAWhileAndReadsNever) {
                              .path = "/apis/plexaubnet.io/v1alpha1/namespaces/n/subnets"};
   const kube::Request list{.path = create.path};
   int refused = 0;
+  std::set<int> codes;
   for (async::TimePoint now{}; now < async::TimePoint(160s); now += 1s) {
     if (const auto answer = refusals.Refuse(create, false, now)) {
-      EXPECT_EQ(answer->code, 403);
-      EXPECT_THAT(answer->body, HasSubstr("forbidden"));
+      codes.insert(answer->code);
+      EXPECT_THAT(answer->body,
+                  testing::AnyOf(HasSubstr("forbidden"), HasSubstr("denied the request")));
       ++refused;
     }
     EXPECT_FALSE(refusals.Refuse(list, false, now));
   }
   EXPECT_GT(refused, 10);
+  EXPECT_GT(codes.size(), 1U) << "a policy chooses its code";
   EXPECT_FALSE(refusals.Refuse(create, false, async::TimePoint(151s)));
 }
 

@@ -80,13 +80,25 @@ Verdict CheckClaim(const Claim& claim, const Knowledge& known) {
   return verdict;
 }
 
-void CheckClaimChange(Verdict& verdict, const Claim& now, const Claim& before) {
+// Whether the claim has a Subnet of the clusterID that it had, whatever its status says.
+bool HasSubnet(const Claim& before, const Knowledge& known) {
+  if (!known.space) return false;
+  const Owner owner = Fingerprint(before.id.uid);
+  const auto bindings = known.space->BindingsOfClaim(before.PoolKey(), owner);
+  return std::ranges::any_of(bindings, [&](const Space::Binding* held) {
+    return held->subnet != 0 &&
+           !known.space->IsOfAnotherCluster(before.PoolKey(), before.cluster, owner, held->block);
+  });
+}
+
+void CheckClaimChange(Verdict& verdict, const Claim& now, const Claim& before,
+                      const Knowledge& known) {
   verdict.Immutable(kPoolField, before.pool, now.pool);
   if (now.stamp != before.stamp && !now.stamp.empty())
     verdict.Forbidden(Format("metadata.annotations[{}]", kStampAnnotation),
                       "is set when the claim is created; it can only be removed");
-  // Its Subnet may be there although it is in Error, and has the clusterID of then.
-  if (before.Bound() || !before.allocated.empty())
+  // Its Subnet may be there although its status does not say so, and has the clusterID of then.
+  if (before.Bound() || !before.allocated.empty() || HasSubnet(before, known))
     verdict.Immutable("spec.clusterID", before.cluster, now.cluster);
   if (!before.Bound()) return;
   verdict.Immutable(kRequestField, before.requested, now.requested);
@@ -140,8 +152,8 @@ Verdict CheckSubnet(const SubnetProposal& proposal, const Knowledge& known) {
   CheckClusterId(verdict, subnet.cluster);
   const auto block = CheckCidr(verdict, kCidrField, proposal.cidr, "the block, as in 10.0.0.0/24");
   const PoolRules* rules = RulesFor(pool);
-  if (!block || !rules) return verdict;
-  if (!rules->range.Contains(*block)) {
+  if (!block || !pool) return verdict;
+  if (rules && !rules->range.Contains(*block)) {
     verdict.Invalid(kCidrField, proposal.cidr,
                     Format("not inside the pool \"{}\", {}", subnet.pool, rules->range.ToString()));
     return verdict;
@@ -150,6 +162,12 @@ Verdict CheckSubnet(const SubnetProposal& proposal, const Knowledge& known) {
   if (hold && InTheWay(*hold, subnet, *block))
     verdict.Invalid(kCidrField, proposal.cidr,
                     Format("overlaps {}, which {}", hold->block.ToString(), HolderOf(*hold)));
+  // Of pools that overlap, which admission did not see.
+  const auto beside = hold ? std::nullopt : known.space->GivenBeside(pool->key, *block);
+  if (beside)
+    verdict.Invalid(kCidrField, proposal.cidr,
+                    Format("overlaps {} of the pool \"{}\", which overlaps this one",
+                           beside->block.ToString(), beside->pool->pool.id.name));
   return verdict;
 }
 
@@ -178,7 +196,7 @@ Verdict JudgeClaim(const Claim& now, const Claim* before, const Knowledge& known
   Verdict verdict = CheckClaim(now, known);
   if (before) {
     verdict.Ratchet(CheckClaim(*before, known));
-    CheckClaimChange(verdict, now, *before);
+    CheckClaimChange(verdict, now, *before, known);
   } else {
     Foresee(verdict, now, known);
   }

@@ -210,6 +210,19 @@ TEST_F(ClaimAdmission, ThePoolsDefaultIsForWhoSaysNothing) {
   EXPECT_EQ(DefaultBlockSize(Proposed{"claim", kUsual}.As<Claim>(), {}), std::nullopt);
 }
 
+TEST_F(ClaimAdmission, KeepsItsClusterIdOnceItsSubnetIsThere) {
+  const Proposed other{"claim", R"("poolRef":"pool","clusterID":"other")"};
+  EXPECT_THAT(Faults(Update({"claim", kUsual}, other)), IsEmpty());
+  auto subnet = Proposed{"s", kUsual + R"(,"claimRef":{"name":"claim","uid":"claim-uid"},)" +
+                                  Range("10.0.0.0/24")}
+                    .As<Subnet>();
+  subnet.made = true;
+  space_.PutSubnet(subnet);
+  EXPECT_THAT(Faults(Update({"claim", kUsual}, other)),
+              ElementsAre(StartsWith("spec.clusterID: ")));
+  EXPECT_THAT(Faults(Update(other, {"claim", kUsual})), IsEmpty()) << "it may be put right";
+}
+
 class SubnetAdmission : public AdmissionTest {
  protected:
   SubnetAdmission() { AddPool({"pool", Range("10.0.0.0/16")}); }
@@ -253,6 +266,14 @@ TEST_F(SubnetAdmission, Flaw1OverlapIsDecidedOnAddressesNotOnNames) {
         << cidr;
   }
   EXPECT_THAT(Faults(Create(Block("s", "10.0.1.0/24"))), IsEmpty());
+}
+
+TEST_F(SubnetAdmission, SharesNoAddressWithABlockOfAPoolThatOverlapsItsOwn) {
+  AddPool({"twin", Range("10.0.0.0/16")});
+  AddSubnet({"s", R"("poolRef":"twin","clusterID":"d",)" + Range("10.0.0.0/24")});
+  EXPECT_THAT(Faults(Create(Block("t", "10.0.0.0/25"))),
+              ElementsAre(HasSubstr("overlaps 10.0.0.0/24 of the pool \"twin\"")));
+  EXPECT_THAT(Faults(Create(Block("t", "10.0.1.0/24"))), IsEmpty());
 }
 
 TEST_F(SubnetAdmission, ABlockIsHeldForItsClaim) {

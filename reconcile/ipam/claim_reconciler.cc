@@ -18,6 +18,9 @@ constexpr std::string_view kNameTaken = "NameTaken";
 constexpr std::string_view kNotAsSpec =
     "; spec asks for another block since: recreate the claim to get one";
 
+constexpr std::string_view kOtherCluster =
+    "; spec has another clusterID since: recreate the claim to get a block for that";
+
 kube::Error Denied(const Denial& denial) {
   return {kube::ErrorClass::kTerminal, denial.reason, denial.message, 0, {}};
 }
@@ -204,8 +207,11 @@ void ClaimReconciler::Arrived(const Claim& claim) {
 
 void ClaimReconciler::TakeNow(const Claim& claim) {
   if (claim.Bound() || claim.id.deleting != 0) return;
+  const Owner owner = Fingerprint(claim.id.uid);
+  // A claim that has a block already must not get a second one.
+  if (!context_.space.BindingsOfClaim(claim.PoolKey(), owner).empty()) return;
   // A claim that cannot be served is told when its turn comes.
-  std::ignore = Choose(claim, Fingerprint(claim.id.uid));
+  std::ignore = Choose(claim, owner);
 }
 
 bool ClaimReconciler::Serve(const Claim& claim) {
@@ -305,8 +311,9 @@ async::Task<kube::Result<ClaimReconciler::Given>> ClaimReconciler::Make(Claim cl
   if (!made && made.error().error_class == kube::ErrorClass::kTerminal &&
       (HasLeft(claim) || PromisedBlock(claim) != block)) {
     // A policy may refuse this block alone: the next try is with another one.
-    if (!HasLeft(claim) && MayAdmitAnother(made.error().message)) {
-      made.error().message = refusals_.NoteBlock(claim.id, claim.pool, block, made.error().message);
+    if (!HasLeft(claim)) {
+      std::string& message = made.error().message;
+      message = refusals_.NoteBlock(claim.id, claim.pool, block, message, MayAdmitAnother(message));
     }
     context_.space.Abandon(owner);
   }
@@ -471,8 +478,11 @@ void ClaimReconciler::Take(std::string_view body) {
 async::Task<Outcome> ClaimReconciler::ReportBound(Claim claim, Given given) {
   const bool news = !claim.Bound();
   const std::string block = given.block.ToString();
-  const std::string message = Format("{} is allocated, as Subnet {}{}", block, given.subnet,
-                                     MatchesSpec(claim, given.block) ? "" : kNotAsSpec);
+  const bool other = context_.space.IsOfAnotherCluster(claim.PoolKey(), claim.cluster,
+                                                       Fingerprint(claim.id.uid), given.block);
+  const std::string message =
+      Format("{} is allocated, as Subnet {}{}{}", block, given.subnet,
+             MatchesSpec(claim, given.block) ? "" : kNotAsSpec, other ? kOtherCluster : "");
   auto written = co_await Write(
       &claim, {.phase = "Bound", .reason = "Bound", .message = message, .ready = true}, block);
   if (!written || written->after > written->after.zero()) co_return written;

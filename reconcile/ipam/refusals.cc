@@ -60,13 +60,13 @@ const Refusals::Refusal& Refusals::Note(const Identity& id, std::string message,
 }
 
 std::string Refusals::NoteBlock(const Identity& id, const std::string& pool, const Cidr& block,
-                                const std::string& message) {
+                                const std::string& message, bool pass_over) {
   Refusal& last = refusals_[id.Key()];
   if (last.uid != id.uid || last.generation != id.generation) {
     last = {.uid = id.uid, .generation = id.generation, .message = {}};
   }
-  if (last.blocks.size() >= kMostBlocks) last.blocks.clear();
-  last.blocks.push_back(block);
+  if (!pass_over || last.blocks.size() >= kMostBlocks) last.blocks.clear();
+  if (pass_over) last.blocks.push_back(block);
   if (last.told) {
     std::string same = Replaced(message, block.ToString(), last.told->ToString());
     same = Replaced(std::move(same), SubnetName(pool, block), SubnetName(pool, *last.told));

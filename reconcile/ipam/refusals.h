@@ -36,11 +36,11 @@ class Refusals {
   // One more refusal, in the words of `message`.
   const Refusal& Note(const Identity& id, std::string message, async::TimePoint now);
   bool Knows(const std::string& key) const { return refusals_.contains(key); }
-  // The block of a Subnet that was refused, to be passed over at the next try. The sentence to
-  // tell: if only the Subnet is another one than last time, the earlier sentence, so that a status
-  // is not written at every try.
+  // The block of a Subnet that was refused; with `pass_over` the next try is with another. The
+  // sentence to tell: if only the Subnet is another one than last time, the earlier sentence, so
+  // that a status is not written at every try.
   std::string NoteBlock(const Identity& id, const std::string& pool, const Cidr& block,
-                        const std::string& message);
+                        const std::string& message, bool pass_over);
   // The blocks to pass over. O(1).
   std::vector<Cidr> Blocks(const Identity& id) const;
   void Forget(const std::string& key) { refusals_.erase(key); }

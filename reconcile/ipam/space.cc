@@ -277,21 +277,38 @@ bool Space::Keeps(const std::string& pool, const std::string& claim, const Cidr&
                               [&](const Cidr& range) { return range.Overlaps(block); });
 }
 
+// The first part of a block that a pool has given out.
+std::optional<Cidr> Space::GivenOf(const PoolState& state, const Cidr& block) const {
+  std::optional<Cidr> given;
+  state.space->ForEachOverlapping(block, [&](const Hold& hold) {
+    if (hold.use == Use::kSubnet || (hold.use == Use::kReserved && !Yields(hold))) {
+      given = hold.block;
+    }
+    return !given;
+  });
+  return given;
+}
+
 // Whether a pool that overlaps this one has given out some of the block. The pools above it hold
 // its range, and the child pool that the block is for stands on it.
-bool Space::IsGivenBeside(const PoolState& state, const Promise& promise) {
-  const Cidr& block = promise.block;
-  return std::ranges::any_of(Around(state).ranges.Overlapping(block), [&](const auto& entry) {
-    const PoolState& other = *entry.value;
-    if (&other == &state || IsAncestor(other.key, state.key)) return false;
-    if (!promise.wish.pool_claim.empty() && IsAncestor(state.key, other.key)) return false;
-    bool given = false;
-    other.space->ForEachOverlapping(block, [&](const Hold& hold) {
-      given = hold.use == Use::kSubnet || (hold.use == Use::kReserved && !Yields(hold));
-      return !given;
-    });
-    return given;
-  });
+bool Space::IsGivenBeside(const PoolState& state, const Promise& promise) const {
+  return std::ranges::any_of(
+      Overlapping(state.pool.id.ns, promise.block), [&](const PoolState* other) {
+        if (other == &state || IsAncestor(other->key, state.key)) return false;
+        if (!promise.wish.pool_claim.empty() && IsAncestor(state.key, other->key)) return false;
+        return GivenOf(*other, promise.block).has_value();
+      });
+}
+
+std::optional<Space::Beside> Space::GivenBeside(const std::string& pool, const Cidr& block) const {
+  const PoolState* state = Find(pool);
+  if (!state) return std::nullopt;
+  for (const PoolState* other : Overlapping(state->pool.id.ns, block)) {
+    // What a pool below has given out is held in this one.
+    if (other == state || IsAncestor(other->key, pool) || IsAncestor(pool, other->key)) continue;
+    if (const auto given = GivenOf(*other, block)) return Beside{*given, other};
+  }
+  return std::nullopt;
 }
 
 std::vector<Owner> Space::Keep(const std::vector<Promise>& promises) {
@@ -369,6 +386,7 @@ void Space::RemovePool(const std::string& key, const std::vector<const Subnet*>&
       FindRival(*entry.value);
       Reconsider(*entry.value);
     }
+    PlaceBeside(state, *range);
   }
   if (Around(state).empty()) neighbourhoods_.erase(state.pool.id.ns);
   for (const Subnet* subnet : subnets) callbacks_.on_placement(subnet->id.Key());
@@ -388,6 +406,7 @@ void Space::Freed(const std::string& pool, PoolState& state, const Cidr& block) 
   PlaceWaiting(state, Waiting::kPromised, block);
   SettleChildren(state, block);
   PlaceWaiting(state, Waiting::kAll, block);
+  PlaceBeside(state, block);
   CountBlocks(state);
   Changed(pool, state);
   if (!quiet_) callbacks_.on_free(pool, block);
@@ -491,6 +510,15 @@ const Space::Binding* Space::BindingOf(const std::string& pool, std::string_view
   return resting;
 }
 
+bool Space::IsOfAnotherCluster(const std::string& pool, std::string_view cluster, Owner claim,
+                               const Cidr& block) const {
+  const std::uint64_t key = ClusterKey(pool, cluster);
+  const auto bindings = BindingsOfClaim(pool, claim);
+  return std::ranges::any_of(bindings, [&](const Binding* binding) {
+    return binding->block.Overlaps(block) && !bindings_.contains({key, claim, binding->subnet});
+  });
+}
+
 void Space::RemoveSubnet(const Subnet& subnet, bool may_return) {
   const std::string pool = subnet.PoolKey();
   const std::string key = subnet.id.Key();
@@ -568,6 +596,10 @@ Space::Placement Space::PlacementOf(const Subnet& subnet) const {
   }
   if (!others.empty()) {
     return {kFailed, Format("{} overlaps {}, which is in use", block, others.front())};
+  }
+  if (const auto given = GivenBeside(state->key, *subnet.cidr)) {
+    return {kFailed, Format("{} overlaps {} of SubnetPool {}, which is in use", block,
+                            given->block.ToString(), given->pool->pool.id.name)};
   }
   if (!state->placed || state->pool.id.deleting != 0) {
     return {kFailed, Format("SubnetPool {} is not ready: {}", subnet.pool,

@@ -56,7 +56,8 @@ struct Denial {
 //   keeps the block that it held for the child before, and all blocks of the child are held in all
 //   pools above it.
 // - Of pools that overlap otherwise one gives blocks out at most, and none if another has given out
-//   some.
+//   some. A Subnet that users write gets no block of which another of these pools has given out a
+//   part.
 // - A block outside its pool's range, as after a shrink, is held in every pool that overlaps it. So
 //   is the block of a Subnet whose pool is gone, or that is under way.
 // Blocks held for another pool have Use::kForeign there.
@@ -116,12 +117,14 @@ class Space {
   void Rebuild(const std::vector<const Pool*>& pools, std::vector<const Subnet*> subnets,
                const std::vector<Promise>& promises = {});
 
-  // Facts. O(log n) for a Subnet. For a pool O(L log P + k), and for each pool below it the same
+  // Facts. O(log n) for a Subnet, and O(L log P + k) on top for one that was not made of an
+  // assignment. For a pool O(L log P + k), and for each pool below it the same
   // when its parent is another one; when its range or its exclusions have changed O(n) on top. A
   // Subnet that goes costs as much as a pool for each child of its pool that waited for the block.
   // A pool that comes or goes, and a block of one that is gone, cost O(blocks under way) on top. As
   // long as a pool's range cannot be placed its blocks cost O(L log P + k) each. A block that
-  // becomes free costs O(W log W + w): W Subnets of the namespace hold no block, w overlap it.
+  // becomes free costs O(W log W + w): W Subnets of the namespace hold no block, w overlap it. For
+  // each pool of these w Subnets it costs that much.
   // The promises are the pool's; see Rebuild.
   void PutPool(const Pool& pool, const std::vector<Promise>& promises = {});
   // The blocks of its Subnets, and those that Assign gave out of it, stay held for a pool of the
@@ -142,6 +145,13 @@ class Space {
   const std::map<std::string, PoolState>& pools() const { return pools_; }
   // The pools of a namespace whose ranges, valid or not, overlap the block. O(L log P + found).
   std::vector<const PoolState*> Overlapping(std::string_view ns, const Cidr& block) const;
+  // A block that a pool has given out which overlaps `pool` and is neither above nor below it,
+  // where it overlaps `block`; none if there is none. As above.
+  struct Beside {
+    Cidr block;
+    const PoolState* pool;
+  };
+  std::optional<Beside> GivenBeside(const std::string& pool, const Cidr& block) const;
   // The blocks that pools of the namespace hold and have held in others, where they overlap the
   // block: those outside their pool's range, and those of pools that are not placed. As above.
   struct Stray {
@@ -188,6 +198,10 @@ class Space {
   // the blocks of the cluster that rest.
   const Binding* BindingOf(const std::string& pool, std::string_view cluster, Owner claim,
                            const std::optional<Cidr>& told = std::nullopt) const;
+  // Whether a block of the claim that is this one, or overlaps it, is held for another clusterID.
+  // O(log n + blocks of the claim).
+  bool IsOfAnotherCluster(const std::string& pool, std::string_view cluster, Owner claim,
+                          const Cidr& block) const;
   // All blocks of the claim, whatever their clusterID: users may write Subnets that name it.
   // O(log n + found log n).
   std::vector<const Binding*> BindingsOfClaim(const std::string& pool, Owner claim) const;
@@ -259,7 +273,8 @@ class Space {
   void Rename(PoolState& state, const std::string& uid);
   std::vector<Owner> Fit(PoolState& state, const std::vector<Promise>& promises);
   std::vector<Owner> Keep(const std::vector<Promise>& promises);
-  bool IsGivenBeside(const PoolState& state, const Promise& promise);
+  bool IsGivenBeside(const PoolState& state, const Promise& promise) const;
+  std::optional<Cidr> GivenOf(const PoolState& state, const Cidr& block) const;
   void AbandonUnready(const std::vector<Owner>& kept);
   void Bind(const std::string& pool, std::string_view cluster, const Binding& binding);
   void Unbind(const std::string& pool, std::string_view cluster, Owner subnet, Owner claim);
@@ -277,6 +292,7 @@ class Space {
   enum class Waiting : std::uint8_t { kPromised, kAll };
   void PlaceWaiting(PoolState& state, Waiting which,
                     const std::optional<Cidr>& within = std::nullopt);
+  void PlaceBeside(const PoolState& state, const Cidr& block);
   void Replace(PoolState& state, const std::vector<Hold>& holds, const Cidr& block, Use use,
                Owner owner);
   bool Evict(PoolState& state, const Cidr& block);

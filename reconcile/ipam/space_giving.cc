@@ -374,6 +374,11 @@ std::expected<Cidr, Denial> Space::Redeem(const std::string& pool, Owner token, 
   const auto reserved = pending_.find(token);
   if (reserved == pending_.end() || !reserved->second.reservation ||
       reserved->second.pool != pool || reserved->second.block != block) {
+    // Others may have a part of it by now, if only reserved: any other block does as well.
+    if (!wish.exact && (*state)->space->Overlapping(block)) {
+      return std::unexpected(
+          Denial{"RequestedCIDRTaken", Format("{} is in use", block.ToString())});
+    }
     wish.exact = block;
     return Assign(pool, wish);
   }

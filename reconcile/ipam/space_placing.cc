@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "reconcile/ipam/space.h"
@@ -87,11 +89,15 @@ bool Space::Place(PoolState& state, const Subnet& subnet) {
   const bool claimed = hold && hold->use == Use::kReserved && claim != 0 && hold->owner == claim;
   // A claim may have been told of the block: it keeps the block even when the range was moved away.
   const bool promised = TurnOf(subnet) <= Turn::kMade;
-  // A pool that is being deleted gives nothing out. The next one of its name owes its blocks to
-  // the claims that were told of them.
-  const bool gives =
-      state.placed && state.pool.id.deleting == 0 && state.space->rules().range.Contains(block);
+  // A pool that is being deleted, or is not valid, gives nothing out. The next one of its name owes
+  // its blocks to the claims that were told of them.
+  const bool gives = state.placed && state.pool.id.deleting == 0 && state.rules &&
+                     state.rules->range.Contains(block);
   if (!promised && !claimed && !gives) return false;
+  // Nor is anything given out beside a block of another pool that overlaps this one. A Subnet that
+  // was told of its block keeps it, whatever pools overlap.
+  const bool told = TurnOf(subnet) == Turn::kTold;
+  if (!told && !claimed && GivenBeside(state.key, block)) return false;
   PoolState* child = hold && subnet.IsForClaim()
                          ? HeldByChild(state, block, subnet.cluster, subnet.claim_name)
                          : nullptr;
@@ -184,6 +190,18 @@ void Space::PlaceWaiting(PoolState& state, Waiting which, const std::optional<Ci
     // A Subnet that still has no block may have another block in its way.
     if (Place(state, subnet)) EraseUnplaced(state, key);
     if (!quiet_) callbacks_.on_placement(key);
+  }
+}
+
+// A block of the pool is free: Subnets of pools that overlap it may have waited for that.
+void Space::PlaceBeside(const PoolState& state, const Cidr& block) {
+  std::set<std::string> pools;
+  for (const auto& entry : Around(state).unplaced.Overlapping(block)) {
+    pools.insert(entry.value->PoolKey());
+  }
+  pools.erase(state.key);
+  for (const std::string& pool : pools) {
+    if (PoolState* other = Mutable(pool)) PlaceWaiting(*other, Waiting::kAll, block);
   }
 }
 

@@ -170,12 +170,16 @@ async::Task<Step> SubnetReconciler::Adopt(Subnet subnet, Identity claim) {
   co_return Step();
 }
 
-// Whether its cluster wants the block back. A claim that is gone meanwhile wants nothing.
+// Whether its cluster wants the block back. A claim that is gone or has another block meanwhile
+// wants nothing.
 bool SubnetReconciler::IsWanted(const std::string& subnet) {
   const auto wanted = wanted_.find(subnet);
   if (wanted == wanted_.end()) return false;
   const Claim* claim = context_.caches.claims.Get(wanted->second);
-  if (claim && claim->id.deleting == 0) return true;
+  if (claim && claim->id.deleting == 0 &&
+      context_.space.BindingsOfClaim(claim->PoolKey(), Fingerprint(claim->id.uid)).empty()) {
+    return true;
+  }
   wanted_.erase(wanted);
   return false;
 }

@@ -1,12 +1,12 @@
 #include <gmock/gmock.h>
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "kube/status.h"
+#include "reconcile/ipam/interceptor_fixture_test.h"
 #include "reconcile/ipam/system_fixture_test.h"
 
 // Webhooks, policies and controllers of others that change, refuse or overwrite what Berth writes:
@@ -17,33 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-// Stands between Berth and the API server. `on_request` may change a request or refuse it.
-class Interceptor : public kube::Transport {
- public:
-  using OnRequest = std::function<std::optional<kube::Error>(kube::Request&)>;
-
-  Interceptor(async::Executor& executor, kube::Transport& inner)
-      : executor_(executor), inner_(inner) {}
-
-  async::Handle Send(kube::Request request, Done done) override {
-    if (auto error = on_request ? on_request(request) : std::nullopt) {
-      return executor_.RunAfter(1ms, [error = std::move(*error), done = std::move(done)] {
-        done(std::unexpected(error));
-      });
-    }
-    return inner_.Send(std::move(request), std::move(done));
-  }
-  async::Handle Watch(kube::Request request, Stream stream) override {
-    return inner_.Watch(std::move(request), std::move(stream));
-  }
-
-  OnRequest on_request;
-
- private:
-  async::Executor& executor_;
-  kube::Transport& inner_;
-};
 
 class InterferenceTest : public SystemTest {
  protected:
