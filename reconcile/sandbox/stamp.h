@@ -23,7 +23,7 @@ struct Stamp {
 
 // Why an annotation is not believed.
 enum class StampFault : std::uint8_t {
-  kCorrupt,    // it is no JSON object of this form, or longer than kMaxStamp
+  kCorrupt,    // it is no JSON object with all members, or longer than kMaxStamp
   kForged,     // it was not written with this key for an object of this namespace and pool
   kOtherSpec,  // it is genuine, but the object is another one, or was changed since
   kExpired,    // it is genuine, but came too late
@@ -37,9 +37,8 @@ std::string WriteStamp(const Stamp& stamp, std::string_view key, std::string_vie
                        std::string_view pool);
 
 // The stamp of an object with this namespace, pool and spec hash, if it is genuine and `now` is
-// before its end. Strict: unknown and repeated members are ignored only when the signature covers
-// them, which it does not, so a changed member is kForged or kCorrupt. An empty key believes
-// nothing. O(size).
+// before its end. The text of fast-sandbox, which has no signature, is kCorrupt. An empty key
+// believes nothing. O(size).
 std::expected<Stamp, StampFault> ReadStamp(std::string_view text, std::string_view key,
                                            std::string_view ns, std::string_view pool,
                                            std::string_view spec_hash, async::WallTime now);
