@@ -148,6 +148,7 @@ SandboxStatus SandboxStatus::From(kube::JsonView status) {
                        .attempt = std::max<std::int64_t>(attempt.Int().value_or(0), 0),
                        .endpoints = Texts(endpoints),
                        .accepted_reset = Time(reset),
+                       .accepted_reset_text = Text(reset),
                        .lost_at = Time(lost),
                        .conditions = Tree(conditions)};
   result.phase = PhaseOf(result.phase_text, !result.assigned_pod_uid.empty());
@@ -201,6 +202,7 @@ kube::Result<sandbox::Pool> Pool::From(kube::JsonView object) {
                  .total_agents = Count(status["totalAgents"]),
                  .idle_agents = Count(status["idleAgents"]),
                  .busy_agents = Count(status["busyAgents"]),
+                 .free_slots = Count(status["freeSlots"]),
                  .observed_generation = status["observedGeneration"].Int().value_or(0),
                  .conditions = Tree(status["conditions"])}};
   pool.slots_per_pod =

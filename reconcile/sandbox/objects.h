@@ -90,6 +90,7 @@ struct SandboxStatus {
   std::int64_t attempt = 0;  // the number of assignments so far
   std::vector<std::string> endpoints;
   std::optional<async::WallTime> accepted_reset;
+  std::string accepted_reset_text;  // as it is stored
   std::optional<async::WallTime> lost_at;
   Json conditions = Json::null();  // as they are
   friend bool operator==(const SandboxStatus&, const SandboxStatus&) = default;
@@ -131,6 +132,7 @@ struct Pool {
     int total_agents = 0;
     int idle_agents = 0;
     int busy_agents = 0;
+    int free_slots = 0;
     std::int64_t observed_generation = 0;
     Json conditions = Json::null();
     friend bool operator==(const Status&, const Status&) = default;
