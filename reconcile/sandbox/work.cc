@@ -101,12 +101,14 @@ Work::Work(Parts parts)
                   .concurrency = kAtOnce,
                   .back_off = {.max = kLongestBackOff},
                   .registry = parts_.registry},
-                 [this](std::string key) -> async::Task<SandboxReconciler::Outcome> {
-                   auto outcome = co_await reconciler_.Reconcile(std::move(key));
-                   Flush();
-                   co_return outcome;
-                 }) {
+                 [this](std::string key) { return ReconcileSandbox(std::move(key)); }) {
   Rebuild();
+}
+
+async::Task<SandboxReconciler::Outcome> Work::ReconcileSandbox(std::string key) {
+  auto outcome = co_await reconciler_.Reconcile(std::move(key));
+  Flush();
+  co_return outcome;
 }
 
 void Work::Resync() {

@@ -80,6 +80,7 @@ class Work : public Slots {
   std::size_t Remembered() const;
 
  private:
+  async::Task<SandboxReconciler::Outcome> ReconcileSandbox(std::string key);
   void Rebuild();
   void RestoreStatuses();
   void BindAnnotations();
