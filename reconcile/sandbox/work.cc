@@ -165,7 +165,7 @@ void Work::BindAnnotations() {
   });
   const async::WallTime now = parts_.executor.WallNow();
   for (const Sandbox* sandbox : stamped) {
-    const auto stamp = ReadStamp(*sandbox->allocation, parts_.stamp_key, sandbox->id.ns,
+    const auto stamp = ReadStamp(sandbox->allocation.value_or(""), parts_.stamp_key, sandbox->id.ns,
                                  sandbox->spec.pool, SpecHashOf(sandbox->spec), now);
     if (!stamp) continue;
     registry_.Adopt(stamp->reservation, sandbox->id.uid, stamp->pod_uid, RequestOf(*sandbox), now);
