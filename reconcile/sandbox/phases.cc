@@ -29,8 +29,9 @@ Action DecideBound(Sight sight, Circumstances circumstances) {
     case Sight::kForgot:
       return Action::kLose;
     case Sight::kUnlisted:
-      return circumstances.tries_over ? Action::kWait : Action::kCreate;
+      return circumstances.tries_over || circumstances.rejected ? Action::kWait : Action::kCreate;
     case Sight::kAbsent:
+      if (circumstances.rejected) return Action::kAgain;
       return circumstances.tries_over ? Action::kFail : Action::kCreate;
     case Sight::kRunning:
       return Action::kStart;
@@ -100,6 +101,7 @@ struct Row {
 constexpr std::array kRows = {
     Row{"Pending", Wish::kRun, Phase::kPending, {}},
     Row{"Bound", Wish::kRun, Phase::kBound, {}},
+    Row{"Bound, the agent refuses it", Wish::kRun, Phase::kBound, {.rejected = true}},
     Row{"Bound, 5 creates have failed", Wish::kRun, Phase::kBound, {.tries_over = true}},
     Row{"Running", Wish::kRun, Phase::kRunning, {}},
     Row{"Lost, Manual", Wish::kRun, Phase::kLost, {}},

@@ -50,6 +50,7 @@ struct Circumstances {
   bool auto_recreate = false;
   bool recovery_over = false;  // lostAt + recoveryTimeoutSeconds has passed
   bool tries_over = false;     // kMostCreates creates of this attempt have failed
+  bool rejected = false;       // the agent refused the last create before any side effect
 };
 
 inline constexpr int kMostCreates = 5;

@@ -313,6 +313,23 @@ Binding Registry::Bind(const std::string& id, const std::string& sandbox_uid,
   return Binding::kBound;
 }
 
+bool Registry::Adopt(const std::string& id, const std::string& sandbox_uid,
+                     const std::string& pod_uid, const SlotRequest& request, async::WallTime now) {
+  if (consumed_.contains(id) || holders_.contains(sandbox_uid)) return false;
+  const auto found = agents_.find(pod_uid);
+  if (found == agents_.end()) return false;
+  Agent& agent = *found->second;
+  std::vector<int> ports = Sorted(request.ports);
+  const bool is_same_pool = agent.facts.ns == request.ns && agent.facts.pool == request.pool;
+  if (!is_same_pool || std::cmp_greater_equal(agent.slots.size(), agent.facts.capacity) ||
+      !CanTake(agent, ports)) {
+    return false;
+  }
+  Take(agent, sandbox_uid, {.state = SlotState::kBound, .ports = std::move(ports)});
+  MarkConsumed(id, now);
+  return true;
+}
+
 std::expected<Placement, Unplaced> Registry::Allocate(const std::string& sandbox_uid,
                                                       const SlotRequest& request) {
   if (const auto held = Find(sandbox_uid)) return *held;
@@ -376,6 +393,12 @@ bool Registry::Release(const std::string& holder) {
   }
   NoteFreed(agent);
   return true;
+}
+
+void Registry::ReleaseReservationOf(const std::string& ns, const std::string& name,
+                                    const std::string& spec_hash) {
+  const auto found = by_object_.find(ns + "/" + name + " " + spec_hash);
+  if (found != by_object_.end()) Release(std::string(found->second));
 }
 
 std::vector<std::string> Registry::Expire(async::WallTime now) {

@@ -143,6 +143,11 @@ class Registry {
   Binding Bind(const std::string& id, const std::string& sandbox_uid, const std::string& pod_uid,
                const SlotRequest& request, async::WallTime expires, async::WallTime now);
 
+  // As Bind, of a leader that rebuilds its registry: the agents are not open yet. The stamp has
+  // been verified. False when the reservation was bound before, or its agent is gone or full.
+  bool Adopt(const std::string& id, const std::string& sandbox_uid, const std::string& pod_uid,
+             const SlotRequest& request, async::WallTime now);
+
   // A slot for a sandbox; the one that it holds, whatever its state, when it holds one. Costs as
   // Reserve.
   std::expected<Placement, Unplaced> Allocate(const std::string& sandbox_uid,
@@ -162,6 +167,9 @@ class Registry {
   void Undrain(const std::string& holder);
   // The slot is free; false when there was none. O(ports + images).
   bool Release(const std::string& holder);
+  // Releases the reservation of an object that is being created, if it has one. O(ports + images).
+  void ReleaseReservationOf(const std::string& ns, const std::string& name,
+                            const std::string& spec_hash);
   // Releases reservations whose time is over at `now`: the IDs. O(log n) each.
   std::vector<std::string> Expire(async::WallTime now);
   // When the next reservation ends. O(1).
