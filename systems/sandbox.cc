@@ -46,6 +46,7 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
             {sandbox::kPools},
             {sandbox::kPods, Rights::kCreate}};
   }
+  std::string_view cloud() const override { return "fast-sandbox"; }  // its agents
   bool enabled() const override { return options_.enabled; }
   std::string demo_commands(const std::filesystem::path& dir) const override;
   std::vector<DemoFile> demo_files() const override { return {{kExample, Example(kExample)}}; }
