@@ -65,6 +65,7 @@ class Sandbox : public SystemScenario {
   void ActOnSandbox(World& world);
   void ActOnPool(World& world, const std::string& ns, const std::string& name);
   void ActOnAgent(World& world);
+  void RestartAgent(World& world, const Json& pod, const std::string& ip);
   void Create(World& world, const std::string& ns, const std::string& name);
   std::string SpecOf(const std::string& image);
   void Change(World& world, const std::string& path, const std::string& name);

@@ -151,15 +151,16 @@ void Sandbox::ActOnAgent(World& world) {
   const std::uint64_t kind = Below(8);
   world.Trace("agent {} at {}: {}", pod.name, pod.ip, kind);
   agents_.Settle(world.scheduler().WallNow());
-  if (kind < 3) {
+  if (kind < 4) {
     for (const Json& object : world.List("/api/v1/pods")) {
-      if (NameOf(object) != pod.name) continue;
+      if (UidOf(object) != chosen->first) continue;
+      if (kind == 3) return RestartAgent(world, object, pod.ip);
       world.Ask(
           {.method = kube::Method::kDelete,
            .path = Format("/api/v1/namespaces/{}/pods/{}{}", Text(object["metadata"], "namespace"),
                           pod.name, kind == 0 ? "?gracePeriodSeconds=0" : "")});
     }
-  } else if (kind < 5) {
+  } else if (kind < 6) {
     agents_.Hang(
         pod.ip, world.scheduler().WallNow() + std::chrono::duration_cast<async::WallTime::duration>(
                                                   world.random().Between(1s, 60s)));
@@ -169,6 +170,23 @@ void Sandbox::ActOnAgent(World& world) {
     agents_.Exit(pod.ip, std::string(container->first));
   }
   network_->Settle();
+}
+
+// The agent's container starts anew, and the kubelet says so a moment later.
+void Sandbox::RestartAgent(World& world, const Json& pod, const std::string& ip) {
+  Json statuses = Part(pod, "status").get_value_or<Json>("containerStatuses", Json::Array());
+  if (statuses.empty()) return;
+  agents_.Restart(ip);
+  network_->Settle();
+  statuses[0]["restartCount"] = statuses[0].get_value_or<int>("restartCount", 0) + 1;
+  Json patch;
+  patch["metadata"]["uid"] = UidOf(pod);
+  patch["status"]["containerStatuses"] = std::move(statuses);
+  world.scheduler().After(world.random().Between(0s, 3s),
+                          [&world,
+                           path = Format("/api/v1/namespaces/{}/pods/{}/status",
+                                         Text(pod["metadata"], "namespace"), NameOf(pod)),
+                           body = patch.to_string()] { world.Merge(path, body); });
 }
 
 void Sandbox::SomeFault() {
