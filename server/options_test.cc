@@ -120,6 +120,18 @@ TEST(Options, TheSimulatedAzureHasItsOwn) {
   EXPECT_EQ(line->simulate_azure.page, 7u);
 }
 
+TEST(Options, TheSimulatedAgentHasItsOwn) {
+  const auto line = Parse({"simulate-agent", "--pull", "5s", "--console-port", "0", "--no-fences",
+                           "--capacity", "7", "--pod-uid", "u"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->command, CommandLine::Command::kSimulateAgent);
+  EXPECT_EQ(line->simulate_agent.pull, std::chrono::seconds(5));
+  EXPECT_EQ(line->simulate_agent.console_port, 0);
+  EXPECT_FALSE(line->simulate_agent.fences);
+  EXPECT_EQ(line->simulate_agent.capacity, 7u);
+  EXPECT_EQ(line->simulate_agent.pod_uid, "u");
+}
+
 TEST(Options, TheSimulatedCloudHasItsOwn) {
   const auto line = Parse({"simulate-cloud", "--limit", "AllocateEipAddress=60", "--until-visible",
                            "2s", "--latency", "5ms"});

@@ -48,7 +48,7 @@ http::Response Failure(int http_code, const std::string& message, const std::str
 
 std::optional<http::Response> Agent::Fence(const Json& sandbox, const std::string& id) const {
   const std::string pod_uid = Text(sandbox, "podUID");
-  if (!pod_uid.empty() && pod_uid != pod_.uid) {
+  if (!pod_uid.empty() && !pod_.uid.empty() && pod_uid != pod_.uid) {
     return Failure(409, Format("this is pod {}, not {}", pod_.uid, pod_uid), "StaleAssignment");
   }
   const std::int64_t attempt = AttemptOf(sandbox);

@@ -18,7 +18,7 @@ namespace berth::cloud::simulator::agent {
 // The pod that an agent runs in: its environment.
 struct AgentPod {
   std::string name;
-  std::string uid;
+  std::string uid;  // without it a create for any pod passes the fence
   std::string node;
   std::size_t capacity = 5;
 };

@@ -52,7 +52,10 @@ Agents::Host* Agents::HostOf(const std::string& ip) {
   if (found != hosts_.end()) return &found->second;
   if (!options_.unknown) return nullptr;
   AgentPod pod = *options_.unknown;
-  if (!hosts_.empty()) pod.name += "-" + ip;
+  if (!hosts_.empty()) {
+    pod.name += "-" + ip;
+    pod.uid.clear();
+  }
   Put(ip, std::move(pod));
   return &hosts_.at(ip);
 }

@@ -14,7 +14,8 @@ struct Network::Call {
   async::TimePoint deadline;
   async::Handle timer;  // of the caller: the deadline, then the answer
   CallId id = CallId::kNone;
-  bool waits = true;  // the caller
+  bool waits = true;   // the caller
+  bool began = false;  // the agent has it, or had
 
   void Tell(Result<http::Response> outcome) {
     waits = false;
@@ -67,6 +68,7 @@ void Network::Arrive(const std::shared_ptr<Call>& call) {
     return Finish(call, Failure(refusal.http_code, refusal.message, refusal.code));
   }
   auto [response, id] = agents_.Take(call->request, executor_.WallNow());
+  call->began = !response || response->code != 0;
   if (response) {
     Finish(call, *std::move(response));
   } else if (call->waits) {
@@ -98,8 +100,8 @@ void Network::Finish(const std::shared_ptr<Call>& call, http::Response response)
   call->timer = call->executor.RunAt(back, [call, response = std::move(response)]() mutable {
     if (response.code != 0) return call->Tell(std::move(response));
     // Nobody listens there, or the agent has ended with the call open.
-    const bool was_open = call->Writes() && call->fate.carried_out;
-    call->Fail(was_open ? ErrorClass::kAmbiguous : ErrorClass::kRetry, "connection reset");
+    const bool is_ambiguous = call->Writes() && call->began;
+    call->Fail(is_ambiguous ? ErrorClass::kAmbiguous : ErrorClass::kRetry, "connection reset");
   });
 }
 
