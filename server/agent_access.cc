@@ -35,7 +35,7 @@ Result<std::unique_ptr<AgentAccess>> AgentAccess::Open(async::Executor& executor
       executor,
       std::make_unique<http::ClientTransport>(
           client, std::make_shared<http::Peer>(std::move(*peer)), executor),
-      observer, !options.tls_dir.empty());
+      observer, !options.tls_dir.empty(), options.agent_port);
 }
 
 }  // namespace berth::server

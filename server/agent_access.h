@@ -22,8 +22,10 @@ class AgentAccess {
 
   // By whatever way `transport` is.
   AgentAccess(async::Executor& executor, std::unique_ptr<http::Transport> transport,
-              cloud::CallObserver* observer, bool tls)
-      : transport_(std::move(transport)), client_(executor, *transport_, observer, {.tls = tls}) {}
+              cloud::CallObserver* observer, bool tls,
+              std::uint16_t port = cloud::AgentAddress::kPort)
+      : transport_(std::move(transport)),
+        client_(executor, *transport_, observer, {.tls = tls, .port = port}) {}
 
   cloud::SandboxAgents& agents() { return client_; }
 

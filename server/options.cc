@@ -230,6 +230,8 @@ void AddSandbox(CLI::App& app, systems::SandboxOptions& options) {
   app.option_defaults()->group("Sandboxes");
   app.add_flag("--sandbox", options.enabled,
                "Look after Sandboxes and SandboxPools, in the place of fast-sandbox's controller");
+  app.add_option("--sandbox-agent-port", options.agent_port, "Port of the agents")
+      ->check(CLI::Range(1, 65'535));
   app.add_option(
       "--sandbox-agent-tls-dir", options.tls_dir,
       "Folder of a mounted Secret: ca.crt of the agents, tls.crt and tls.key that we show "

@@ -44,7 +44,7 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
   std::vector<Kind> kinds() const override {
     return {{sandbox::kSandboxes, Rights::kCreate},
             {sandbox::kPools},
-            {sandbox::kPods, Rights::kCreate}};
+            {sandbox::kPods, Rights::kReplace}};
   }
   std::string_view cloud() const override { return "fast-sandbox"; }  // its agents
   bool enabled() const override { return options_.enabled; }

@@ -34,6 +34,7 @@ enum class Rights : std::uint8_t {
   kReadStatus,   // reads them and patches their status
   kPatch,        // reads and patches them, not their status
   kPatchStatus,  // reads and patches them and their status
+  kReplace,      // reads, creates and deletes them
   kUpdate,       // reads and updates them
   kCreate,       // creates and deletes them, too
 };
