@@ -106,12 +106,13 @@ async::Task<kube::Result<Findings>> Sandbox::Preflight(const Survey* survey) {
   for (const sandbox::Sandbox& object : *sandboxes) {
     const std::string name = Format("Sandbox {}", object.id.Key());
     if (!object.status.assigned_pod.empty() && object.status.assigned_pod_uid.empty()) {
-      findings.push_back({name,
-                          Format("fast-sandbox runs it on {}, and Berth does not know the UID of "
-                                 "that pod: the sandbox is started anew",
-                                 object.status.assigned_pod),
-                          "delete it before the switch if it must not run twice; see \"Switch from "
-                          "fast-sandbox\" in docs/sandbox.md"});
+      findings.push_back(
+          {name,
+           Format("fast-sandbox runs it on {}, and Berth does not know the UID of "
+                  "that pod: the sandbox is Lost and its container deleted",
+                  object.status.assigned_pod),
+           "set spec.resetRevision after the switch, which starts it anew; see \"Switch from "
+           "fast-sandbox\" in docs/sandbox.md"});
     }
     for (const sandbox::Env& env : object.spec.envs) {
       if (!env.has_value_from) continue;
