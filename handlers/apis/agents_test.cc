@@ -104,7 +104,7 @@ TEST_F(AgentsTest, AReservationIsShownUntilItIsASlotOrItsTimeIsOver) {
   EXPECT_EQ(CellsOf(reservations_.store().Get("default", "r2")).at(0), "\"<none>\"");
   EXPECT_THAT(CellsOf(agents_.store().Get("default", pod)).at(4), "1");
 
-  registry().Bind("r1", "s1", "", {}, {}, executor_.WallNow());
+  registry().Bind("r1", "s1", pod == "pod-1" ? "u1" : "u2", {}, {}, executor_.WallNow());
   Publish();
   EXPECT_THAT(Names(reservations_.store()), ElementsAre("default/r2"));
   EXPECT_THAT(CellsOf(agents_.store().Get("default", pod)).at(3), "1");
