@@ -48,7 +48,8 @@ class SimulateAgentTest : public testing::Test {
       client_.reset();
       transport_.reset();
     });
-    if (agents_) EXPECT_EQ(agents_->Stop(), 0) << agents_->Log();
+    if (!agents_) return;
+    EXPECT_EQ(agents_->Stop(), 0) << agents_->Log();
   }
 
   cloud::AgentAddress At(const std::string& ip = "127.0.0.1") const {

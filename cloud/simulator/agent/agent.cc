@@ -10,6 +10,8 @@
 namespace berth::cloud::simulator::agent {
 namespace {
 
+constexpr std::size_t kMostClaims = 10'000;  // whose attempts are remembered
+
 std::int64_t Seconds(async::WallTime time) {
   return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
@@ -77,6 +79,7 @@ std::optional<http::Response> Agent::Create(const Json& sandbox, async::WallTime
   }
   if (containers_.contains(id)) return Failure(500, Format("container \"{}\": already exists", id));
   const std::string claim = Text(sandbox, "claimUid");
+  if (attempts_.size() >= kMostClaims) attempts_.erase(attempts_.begin());
   if (AttemptOf(sandbox) > 0) attempts_[claim] = {AttemptOf(sandbox), false};
   list_[id] = {Listed::Phase::kCreating, claim, image, now};
   return std::nullopt;
