@@ -5,6 +5,9 @@
 
 #include "async/task.h"
 #include "handlers/admission/sandbox.h"
+#include "handlers/apis/agents.h"
+#include "handlers/apis/reservations.h"
+#include "handlers/apis/sandboxrequests.h"
 #include "kube/json_view.h"
 #include "log/format.h"
 #include "reconcile/runtime/preflight.h"
@@ -38,7 +41,10 @@ async::Task<std::optional<std::string>> AskForName(kube::Api api) {
 class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
  public:
   Sandbox(async::Executor& control, const SandboxOptions& options)
-      : EngineSystem(control, admission::kStampWithin), options_(options) {}
+      : EngineSystem(control, admission::kStampWithin),
+        options_(options),
+        agents_(control),
+        requests_(control) {}
 
   std::string_view name() const override { return "sandbox"; }
   std::vector<Kind> kinds() const override {
@@ -52,18 +58,29 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
   std::vector<DemoFile> demo_files() const override { return {{kExample, Example(kExample)}}; }
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
-  void Register(admission::Webhooks& webhooks, apis::ApiServer& /*api*/) override {
+  void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
     admission::RegisterSandbox(webhooks, desk_, account_, enabled());
+    api.Add(agents_.store());
+    api.Add(reservations_.store());
+    api.Add(requests_);
   }
   void Start(const Host& host) override {
     Open(std::make_unique<sandbox::System>(
         host.executor, host.transport, host.leadership, *host.sandbox_agents,
         sandbox::System::Options{.stamp_key = host.derive_key("sandbox allocation"),
                                  .registry = &host.registry}));
+    requests_.Open(*engine_, host.transport);
     executor_ = &host.executor;
     FindName(kube::Api(host.transport));
   }
+  void Publish() override {
+    agents_.Publish(engine_->slots());
+    reservations_.Publish(engine_->slots());
+  }
   void Stop() override {
+    agents_.Publish(nullptr);
+    reservations_.Publish(nullptr);
+    requests_.Close();
     asking_ = {};
     ask_again_ = {};
     EngineSystem::Stop();
@@ -81,6 +98,9 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
 
   const SandboxOptions options_;
   admission::OwnAccount account_;
+  apis::Agents agents_;
+  apis::Reservations reservations_;
+  apis::SandboxRequests requests_;
   async::Executor* executor_ = nullptr;
   async::Running asking_;
   async::Handle ask_again_;
