@@ -40,8 +40,10 @@ std::vector<std::string> ChangesOf(const cloud::AgentStatus& before,
 void AgentBook::Put(const Pod& pod) {
   auto& agent = agents_[pod.id.uid];
   const bool had_ip = agent && !agent->pod.ip.empty();
+  const bool is_news = !agent || agent->pod.restarts != pod.restarts;
   if (!agent) agent = std::make_unique<Agent>();
   agent->pod = pod;
+  if (is_news) agent->noticed = parts_.executor.Now();
   if (!had_ip && !pod.ip.empty()) Schedule(*agent, {});
 }
 
@@ -96,12 +98,13 @@ void AgentBook::Hear(const std::string& pod_uid, Agent& agent, async::TimePoint 
   }
   if (agent.asked && *agent.asked > asked) return;  // an answer to a later question came first
   const bool was_silent = agent.silent();
-  const auto before = std::exchange(agent.status, std::move(*answer));
+  const std::vector<std::string> changed =
+      was_silent || !agent.status ? IdsOf(*answer) : ChangesOf(*agent.status, *answer);
+  agent.status = std::move(*answer);
   agent.asked = asked;
   agent.seen = parts_.executor.WallNow();
   agent.failures = 0;
-  const bool all = was_silent || !before;
-  parts_.heard(pod_uid, all ? IdsOf(*agent.status) : ChangesOf(*before, *agent.status));
+  parts_.heard(pod_uid, changed);
 }
 
 bool AgentBook::AllTried() const {

@@ -29,9 +29,10 @@ class AgentBook {
     std::optional<cloud::AgentStatus> status;  // the last answer
     // When the question was asked that the last answer is of; none before the first answer.
     std::optional<async::TimePoint> asked;
-    async::WallTime seen{};  // when that answer came
-    int failures = 0;        // in a row
-    int baseline = 0;        // restarts of the container before it had any sandbox
+    async::WallTime seen{};      // when that answer came
+    int failures = 0;            // in a row
+    int baseline = 0;            // restarts of the container that have lost nothing
+    async::TimePoint noticed{};  // when the pod was first seen, or another restart of it
     // Listed containers that no Sandbox claims here, with the time since when.
     std::map<std::string, async::TimePoint> strangers;
     bool tried = false;  // a question has ended, with or without an answer

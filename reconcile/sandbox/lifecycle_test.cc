@@ -308,6 +308,69 @@ TEST_F(SandboxLifecycleTest, ARestartedAgentGetsNothingNewAndItsPodGoesOnceAllOf
   EXPECT_NE(Pod("a"), pod);
 }
 
+TEST_F(SandboxLifecycleTest, ARestartFromBeforeASandboxWasAssignedHasLostNothing) {
+  CreatePool("pool", 1);
+  const std::string pod = Pods()[0];
+  RestartAgent(pod);
+  Advance(15s);
+  Run("a", kAutoRecreate);
+  Boot();
+  Advance(1min);
+  EXPECT_THAT(Pods(), ElementsAre(pod));
+  EXPECT_EQ(Read("a").status.attempt, 1);
+  Run("b");  // it takes new ones
+}
+
+TEST_F(SandboxLifecycleTest, ARestartWhileNobodyLedIsNotTakenForAnExit) {
+  CreatePool("pool", 1);
+  Run("a");
+  const std::string pod = Pod("a");
+  Advance(1min);
+  Crash();
+  RestartAgent(pod);
+  Boot();
+  EXPECT_TRUE(WaitFor("a", "Lost"));
+  EXPECT_THAT(agents_.Running(), SizeIs(1));
+}
+
+// A restart after which all is listed again, as by an agent that looks at its containers.
+TEST_F(SandboxLifecycleTest, ALostSandboxThatIsListedAgainRuns) {
+  CreatePool("pool", 1);
+  Run("a");
+  const std::string pod = Pod("a");
+  const auto list = agents_.agents[pod].list;
+  RestartAgent(pod);
+  ASSERT_TRUE(WaitFor("a", "Lost"));
+  agents_.agents[pod].list = list;
+  EXPECT_TRUE(WaitFor("a", "Running"));
+  EXPECT_EQ(Read("a").status.attempt, 1);
+  EXPECT_FALSE(Read("a").status.lost_at);
+  Run("b");
+}
+
+TEST_F(SandboxLifecycleTest, ASandboxOfFastSandboxKeepsItsAgent) {
+  CreatePool("pool", 1, 1);
+  const std::string pod = Pods()[0];
+  Crash();
+  const std::string uid = CreateSandbox("a");
+  agents_.agents[pod].list[uid] = {.sandbox_id = uid,
+                                   .claim_uid = {},
+                                   .phase = cloud::AgentPhase::kRunning,
+                                   .created_at = std::nullopt};
+  Merge(SandboxPath("a") + "/status",
+        Format(R"({{"status":{{"phase":"Running","assignedPod":"{}","sandboxID":"{}"}}}})", pod,
+               uid));
+  Boot();
+  Advance(2min);
+  EXPECT_EQ(Phase("a"), "Running");
+  EXPECT_EQ(Read("a").status.sandbox_id, uid);
+  EXPECT_EQ(agents_.creates + agents_.deletes, 0);
+  EXPECT_EQ(Counts().bound, 1u);
+  Delete("a");
+  EXPECT_TRUE(Until([&] { return !Exists(SandboxPath("a")); }));
+  EXPECT_THAT(agents_.agents[pod].list, IsEmpty());
+}
+
 // Flaw 18: nothing kept an agent from taking more than it can.
 TEST_F(SandboxLifecycleTest, AnAgentThatIsFullInTruthRefusesAndTheSandboxGoesElsewhere) {
   CreatePool("pool", 2, 1);
@@ -422,6 +485,14 @@ TEST_F(SandboxLifecycleTest, TheContainerOfAnObjectThatWasForcedAwayIsAnOrphan) 
   EXPECT_EQ(Counts().draining, 1u);
   EXPECT_TRUE(Until([&] { return agents_.Running().empty(); }, 2min));
   EXPECT_TRUE(Until([&] { return Counts().free == 1; }));
+}
+
+TEST_F(SandboxLifecycleTest, AFinalizerThatAUserTakesOffIsPutBack) {
+  CreatePool("pool", 1);
+  Run("a");
+  Merge(SandboxPath("a"), R"({"metadata":{"finalizers":[]}})");
+  Advance(1s);
+  EXPECT_TRUE(Read("a").id.finalizer);
 }
 
 TEST_F(SandboxLifecycleTest, NothingIsRememberedOfWhatIsGone) {

@@ -170,7 +170,15 @@ std::string AgentIdOf(std::string_view uid, std::int64_t attempt) {
   return Format("{}-{}", uid, attempt);
 }
 
-std::string Sandbox::AgentId() const { return AgentIdOf(id.uid, status.attempt); }
+std::string Sandbox::AgentId() const {
+  if (status.attempt == 0 && !status.sandbox_id.empty()) return status.sandbox_id;
+  return AgentIdOf(id.uid, status.attempt);
+}
+
+bool Sandbox::IsOfFastSandbox() const {
+  return status.attempt == 0 && !status.assigned_pod.empty() && status.assigned_pod_uid.empty() &&
+         status.phase != Phase::kFailed && status.phase != Phase::kExpired;
+}
 
 std::optional<std::pair<std::string, std::int64_t>> ParseAgentId(std::string_view id) {
   const auto dash = id.rfind('-');
@@ -235,7 +243,9 @@ kube::Result<sandbox::Pod> Pod::From(kube::JsonView object) {
   const kube::JsonView agent = object["spec"]["containers"].At(0);
   const std::string_view name = agent["name"].StringOr("");
   status["containerStatuses"].ForEachItem([&](kube::JsonView container) {
-    if (container["name"].StringOr("") == name) pod.restarts = Count(container["restartCount"]);
+    if (container["name"].StringOr("") != name) return;
+    pod.restarts = Count(container["restartCount"]);
+    pod.started = Time(container["state"]["running"]["startedAt"]);
   });
   agent["env"].ForEachItem([&](kube::JsonView env) {
     if (env["name"].StringOr("") != "AGENT_CAPACITY") return;

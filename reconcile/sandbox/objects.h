@@ -106,8 +106,11 @@ struct Sandbox {
 
   static kube::Result<Sandbox> From(kube::JsonView object);
 
-  // The ID under which the agent knows this attempt.
+  // The ID under which the agent knows this attempt. One that fast-sandbox has assigned has another
+  // form.
   std::string AgentId() const;
+  // fast-sandbox has assigned it, which knows pods by name.
+  bool IsOfFastSandbox() const;
 };
 
 // "<uid>-<attempt>".
@@ -149,10 +152,11 @@ struct Pod {
   std::string pool_uid;  // of that reference
   std::string node;
   std::string ip;
-  bool ready = false;  // Running, and its Ready condition is True
-  bool ended = false;  // Succeeded or Failed
-  int restarts = 0;    // of the first container
-  int capacity = 0;    // the AGENT_CAPACITY of its first container; 0 when it has none
+  bool ready = false;                      // Running, and its Ready condition is True
+  bool ended = false;                      // Succeeded or Failed
+  int restarts = 0;                        // of the first container
+  std::optional<async::WallTime> started;  // when it has last started
+  int capacity = 0;  // the AGENT_CAPACITY of its first container; 0 when it has none
 
   static kube::Result<Pod> From(kube::JsonView object);
 };

@@ -37,14 +37,14 @@ async::Task<PoolReconciler::Outcome> PoolReconciler::Reconcile(std::string key) 
     co_return Requeue{};
   }
   const Pool pool = *found;
-  View view = Look(pool);
+  const View view = Look(pool);
   kube::Result<void> done;
   for (const Pod& pod : view.forgetful) {
     if (done && MayEnd(pod)) done = co_await Delete(pod);
   }
   const std::size_t expected = Expected(key);
-  const ScalingStep step = Scale(pool, DemandOf(pool), std::move(view.pods), expected);
-  for (const PoolPod& pod : Look(pool).pods) {
+  const ScalingStep step = Scale(pool, DemandOf(pool), view.pods, expected);
+  for (const PoolPod& pod : view.pods) {
     const bool is_leaving = std::ranges::contains(step.remove, pod.pod_uid);
     if (!is_leaving && parts_.registry.IsCordoned(pod.pod_uid)) {
       parts_.registry.Uncordon(pod.pod_uid);

@@ -40,7 +40,7 @@ class PoolReconciler {
     AgentBook& book;
   };
 
-  explicit PoolReconciler(Parts parts) : parts_(std::move(parts)) {}
+  explicit PoolReconciler(const Parts& parts) : parts_(parts) {}
 
   async::Task<Outcome> Reconcile(std::string key);
   // The watch has brought a pod.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -26,6 +27,12 @@ SlotRequest RequestOf(const Sandbox& sandbox) {
           .pool = sandbox.spec.pool,
           .image = sandbox.spec.image,
           .ports = sandbox.spec.ports};
+}
+
+// Whether a new sandbox may begin in the slot: spec may have changed since it was taken.
+bool Suits(const Placement& held, const Sandbox& sandbox) {
+  return held.agent->open && held.agent->pool == sandbox.spec.pool &&
+         std::ranges::is_permutation(held.slot->ports, sandbox.spec.ports);
 }
 
 std::string MessageOf(Unplaced why, const std::string& pool) {
@@ -94,6 +101,22 @@ std::optional<std::string> SandboxReconciler::BindStamp(Pass* pass) {
   return std::nullopt;
 }
 
+// One that fast-sandbox has assigned keeps its agent if its pod is there.
+async::Task<kube::Result<void>> SandboxReconciler::Adopt(Pass* pass) {
+  SandboxStatus to = pass->sandbox.status;
+  const std::string pod =
+      parts_.agent_uid(runtime::KeyBeside(pass->key, to.assigned_pod), pass->sandbox.spec.pool);
+  if (pod.empty()) co_return kube::Result<void>();
+  to.assigned_pod_uid = pod;
+  SetAssigned(to, pass->sandbox.id, true, "Adopted",
+              Format("agent {}, by fast-sandbox", to.assigned_pod), pass->now);
+  auto written = co_await WriteStatus(pass, std::move(to));
+  if (written) {
+    parts_.registry.Restore(pass->sandbox.id.uid, pod, pass->sandbox.spec.ports, SlotState::kBound);
+  }
+  co_return written;
+}
+
 async::Task<SandboxReconciler::Next> SandboxReconciler::Assign(Pass* pass) {
   const Sandbox& sandbox = pass->sandbox;
   if (!sandbox.id.finalizer) {
@@ -108,8 +131,8 @@ async::Task<SandboxReconciler::Next> SandboxReconciler::Assign(Pass* pass) {
   // Agents that have not been asked yet look as if there were none.
   if (!parts_.ready()) co_return Requeue{kLookSoon};
   const auto reservation = BindStamp(pass);
-  // Nothing of it is on this agent yet: status would say so.
-  if (const auto held = parts_.registry.Find(sandbox.id.uid); held && !held->agent->open) {
+  // A slot whose status could not be written: nothing of it is on this agent yet.
+  if (const auto held = parts_.registry.Find(sandbox.id.uid); held && !Suits(*held, sandbox)) {
     parts_.registry.Release(sandbox.id.uid);
   }
   const auto placed = parts_.registry.Allocate(sandbox.id.uid, RequestOf(sandbox));

@@ -40,6 +40,9 @@ async::Task<SandboxReconciler::Outcome> SandboxReconciler::Reconcile(std::string
                 .not_before = memory.not_before};
     }
     pass.now = parts_.executor.WallNow();
+    const auto tended = co_await Tend(&pass);
+    if (!tended && runtime::IsGone(tended.error())) co_return Requeue{};
+    if (!tended) co_return std::unexpected(tended.error());
     const Wish wish = WishOf(pass.sandbox, pass.now);
     const Sight sight = See(&pass);
     const Action action = Decide(wish, pass.sandbox.status.phase, sight, CircumstancesOf(pass));
@@ -57,6 +60,18 @@ async::Task<SandboxReconciler::Outcome> SandboxReconciler::Reconcile(std::string
     if (*next) co_return **next;
   }
   co_return std::unexpected(Error{ErrorClass::kRetry, {}, "too many steps"});
+}
+
+async::Task<kube::Result<void>> SandboxReconciler::Tend(Pass* pass) {
+  if (pass->sandbox.IsOfFastSandbox()) {
+    auto adopted = co_await Adopt(pass);
+    if (!adopted) co_return adopted;
+  }
+  // A user has taken the finalizer off: without it the object could go before its container.
+  const Identity& id = pass->sandbox.id;
+  const bool is_assigned = !pass->sandbox.status.assigned_pod_uid.empty();
+  if (id.deleting == 0 && !id.finalizer && is_assigned) co_return co_await AddFinalizer(pass);
+  co_return kube::Result<void>();
 }
 
 async::Task<SandboxReconciler::Next> SandboxReconciler::Take(Pass* pass, Action action, Wish wish,

@@ -41,6 +41,8 @@ class SandboxReconciler {
     const std::string& stamp_key;
     std::function<bool(const std::string& pool_key)> pool_exists;
     std::function<bool(const std::string& pod_uid)> pod_exists;
+    // The UID of a pod that is an agent of the pool; empty for none.
+    std::function<std::string(const std::string& pod_key, const std::string& pool)> agent_uid;
     std::function<void(const std::string& pool_key)> pool_wanted;  // a sandbox found no slot
     std::function<bool()> ready;  // every agent has been asked for its inventory
   };
@@ -80,7 +82,10 @@ class SandboxReconciler {
   Circumstances CircumstancesOf(const Pass& pass) const;
   std::optional<cloud::AgentAddress> AddressOf(const Pass& pass) const;
 
+  // What has to be so before anything else is decided: whose it is, and its finalizer.
+  async::Task<kube::Result<void>> Tend(Pass* pass);
   async::Task<Next> Take(Pass* pass, Action action, Wish wish, Sight sight);
+  async::Task<kube::Result<void>> Adopt(Pass* pass);
   async::Task<Next> Assign(Pass* pass);
   async::Task<Next> Assigned(Pass* pass, Placement placement, std::string allocation);
   async::Task<Next> Unplace(Pass* pass, Unplaced why);

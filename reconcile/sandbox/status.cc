@@ -33,6 +33,16 @@ void SetAssigned(SandboxStatus& status, const Identity& id, bool value, std::str
       reason, std::move(message), now);
 }
 
+std::optional<async::WallTime> AssignedSince(const SandboxStatus& status) {
+  if (!status.conditions.is_array()) return std::nullopt;
+  for (const Json& condition : status.conditions.array_range()) {
+    if (condition.get_value_or<std::string>("type", "") != "Assigned") continue;
+    if (condition.get_value_or<std::string>("status", "") != "True") return std::nullopt;
+    return ParseTime(condition.get_value_or<std::string>("lastTransitionTime", ""));
+  }
+  return std::nullopt;
+}
+
 void ClearAssignment(SandboxStatus& status) {
   status.assigned_pod.clear();
   status.assigned_pod_uid.clear();

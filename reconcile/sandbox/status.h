@@ -17,6 +17,9 @@ void SetReady(SandboxStatus& status, const Identity& id, kube::ConditionStatus v
 void SetAssigned(SandboxStatus& status, const Identity& id, bool value, std::string_view reason,
                  std::string message, async::WallTime now);
 
+// Since when the condition Assigned is True; none if it is not.
+std::optional<async::WallTime> AssignedSince(const SandboxStatus& status);
+
 // The assignment ends: assignedPod, its UID, nodeName, sandboxID, endpoints and lostAt go.
 void ClearAssignment(SandboxStatus& status);
 

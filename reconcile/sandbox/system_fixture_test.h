@@ -218,10 +218,13 @@ class SandboxTest : public testing::Test {
   // The agent's container restarts, as its pod's status tells.
   void RestartAgent(const std::string& pod, const std::string& restarts = "1") {
     agents_.Restart(pod);
+    const auto now =
+        std::chrono::duration_cast<std::chrono::seconds>(executor_.WallNow().time_since_epoch());
     Send(kube::Method::kPatch, PodPath(pod) + "/status",
          Format(R"({{"status":{{"containerStatuses":[{{"name":"agent","restartCount":{},)"
-                R"("ready":true,"image":"agent:1","imageID":""}}]}}}})",
-                restarts),
+                R"("ready":true,"image":"agent:1","imageID":"","state":{{"running":)"
+                R"({{"startedAt":"{}"}}}}}}]}}}})",
+                restarts, kube::Timestamp(now.count())),
          "application/merge-patch+json");
   }
   // The reasons of all events.

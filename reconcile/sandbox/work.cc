@@ -19,6 +19,8 @@ constexpr std::size_t kAtOnce = 500;
 constexpr auto kLongestBackOff = 10s;
 // Pools follow their sandboxes at this distance, so that a burst of creates is one pass.
 constexpr auto kPoolDelay = 500ms;
+// The clocks of nodes and of the API server differ by less.
+constexpr auto kClockSkew = 10s;
 
 std::string PoolKeyOf(const Pod& pod) { return runtime::KeyBeside(pod.id.Key(), pod.pool); }
 
@@ -62,6 +64,11 @@ Work::Work(Parts parts)
            .pod_exists =
                [this](const std::string& uid) {
                  return parts_.caches.pods.CountIn(parts_.caches.pods_by_uid, uid) > 0;
+               },
+           .agent_uid =
+               [this](const std::string& key, const std::string& pool) {
+                 const Pod* pod = parts_.caches.pods.Get(key);
+                 return pod && pod->pool == pool ? pod->id.uid : std::string();
                },
            .pool_wanted = [this](const std::string& key) { pools_.Add(key); },
            .ready = [this] { return ready(); }}),
@@ -126,6 +133,7 @@ void Work::Rebuild() {
   });
   RestoreStatuses();
   BindAnnotations();
+  SetBaselines();
   book_.ForEach([this](const std::string& uid, const AgentBook::Agent&) { Evaluate(uid); });
 }
 
@@ -160,6 +168,37 @@ void Work::BindAnnotations() {
     if (!stamp) continue;
     registry_.Adopt(stamp->reservation, sandbox->id.uid, stamp->pod_uid, RequestOf(*sandbox), now);
   }
+}
+
+void Work::SetBaselines() {
+  book_.ForEach([this](const std::string& uid, AgentBook::Agent& agent) {
+    if (agent.pod.restarts == 0 || !agent.pod.started) return;
+    const async::WallTime started = *agent.pod.started;
+    bool is_older = true;
+    parts_.caches.sandboxes.ForEachIn(
+        parts_.caches.sandboxes_by_pod, uid, [&](const std::string&, const Sandbox& sandbox) {
+          const auto assigned = AssignedSince(sandbox.status);
+          is_older = is_older && assigned && *assigned > started + kClockSkew;
+        });
+    if (is_older) agent.baseline = agent.pod.restarts;
+  });
+}
+
+bool Work::HasForgottenNothing(const AgentBook::Agent& agent) const {
+  if (!agent.status || !agent.asked || *agent.asked <= agent.noticed) return false;
+  const auto* slots = registry_.SlotsOf(agent.pod.id.uid);
+  if (!slots) return false;
+  return std::ranges::all_of(*slots, [&](const auto& entry) {
+    const auto& [holder, slot] = entry;
+    if (slot.state == SlotState::kReserved || agent.status->Find(holder)) return true;
+    bool is_listed = false;
+    parts_.caches.sandboxes.ForEachIn(parts_.caches.sandboxes_by_uid, holder,
+                                      [&](const std::string& key, const Sandbox&) {
+                                        const Sandbox* latest = parts_.latest.Get(key);
+                                        is_listed = latest && agent.status->Find(latest->AgentId());
+                                      });
+    return is_listed;
+  });
 }
 
 bool Work::ready() {
@@ -246,7 +285,7 @@ void Work::Evaluate(const std::string& pod_uid) {
   const Pod& pod = agent->pod;
   const auto* slots = registry_.SlotsOf(pod_uid);
   // Nothing of anybody is on it: a restart has lost nothing.
-  if (!slots || slots->empty()) agent->baseline = pod.restarts;
+  if (!slots || slots->empty() || HasForgottenNothing(*agent)) agent->baseline = pod.restarts;
   const Pool* pool = parts_.caches.pools.Get(PoolKeyOf(pod));
   const bool has_pool = pool && pool->id.uid == pod.pool_uid && pool->id.deleting == 0;
   AgentFacts facts{.pod_uid = pod_uid,

@@ -85,6 +85,10 @@ class Work : public Slots {
   void BindAnnotations();
   void PutPod(const Pod& pod);
   void ForgetPod(const std::string& uid, const std::string& pool_key);
+  // Restarts of agents' containers from before their sandboxes were assigned have lost nothing.
+  void SetBaselines();
+  // An answer after the last restart lists all that the registry has on the agent.
+  bool HasForgottenNothing(const AgentBook::Agent& agent) const;
   // What is known of an agent, told to the registry.
   void Evaluate(const std::string& pod_uid);
   void Heard(const std::string& pod_uid, const std::vector<std::string>& changed);
