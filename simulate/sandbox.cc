@@ -103,8 +103,7 @@ void Sandbox::SetUp(World& world) {
 
 async::Duration Sandbox::Aftermath(World& /*world*/) {
   agents_.faults().Set({});
-  calm_ = true;
-  return {};
+  return kLatestCommit;
 }
 
 bool Sandbox::DeleteAll(World& world) {

@@ -44,6 +44,9 @@ class Sandbox : public SystemScenario {
   std::optional<std::string> Left(World& world) override;
 
  private:
+  // How long after its review a create may be committed.
+  static constexpr std::chrono::seconds kLatestCommit{40};
+
   class Trouble;
   struct Way;
   // An assignment, as it was when status first told of it.
@@ -89,7 +92,6 @@ class Sandbox : public SystemScenario {
   std::map<std::string, Pod> pods_;           // of agents that run, by UID
   std::map<std::string, Assigned> assigned_;  // by the Sandbox's UID
   std::set<std::string> known_;               // UIDs of Sandboxes that exist
-  bool calm_ = false;                         // users have stopped
 };
 
 }  // namespace berth::simulate

@@ -68,7 +68,7 @@ void Sandbox::Create(World& world, const std::string& ns, const std::string& nam
                                        R"("kind":"Sandbox","metadata":{{{}}},"spec":{{{}}}}})",
                                        metadata, SpecOf(image))};
   const bool is_late = Below(10) == 0;
-  if (is_late) front_->SetDelay(world.random().Between(0s, 40s));
+  if (is_late) front_->SetDelay(world.random().Between(0s, kLatestCommit));
   world.Handle(request, "user", [](const kube::Response&) {});
   front_->SetDelay({});
 }
