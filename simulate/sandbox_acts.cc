@@ -179,6 +179,9 @@ void Sandbox::RestartAgent(World& world, const Json& pod, const std::string& ip)
   agents_.Restart(ip);
   network_->Settle();
   statuses[0]["restartCount"] = statuses[0].get_value_or<int>("restartCount", 0) + 1;
+  Json running;
+  running["running"]["startedAt"] = TimeAfter({});
+  statuses[0]["state"] = std::move(running);
   Json patch;
   patch["metadata"]["uid"] = UidOf(pod);
   patch["status"]["containerStatuses"] = std::move(statuses);
