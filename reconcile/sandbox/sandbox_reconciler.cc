@@ -44,7 +44,14 @@ async::Task<SandboxReconciler::Outcome> SandboxReconciler::Reconcile(std::string
     if (!tended && runtime::IsGone(tended.error())) co_return Requeue{};
     if (!tended) co_return std::unexpected(tended.error());
     const Wish wish = WishOf(pass.sandbox, pass.now);
+    pass.is_in_doubt = false;
     const Sight sight = See(&pass);
+    if (pass.is_in_doubt) {
+      const auto confirmed = co_await ConfirmPod(&pass);
+      if (!confirmed) co_return std::unexpected(confirmed.error());
+      if (*confirmed) co_return **confirmed;
+      continue;
+    }
     const Action action = Decide(wish, pass.sandbox.status.phase, sight, CircumstancesOf(pass));
     if (action != Action::kAssign) {
       parts_.waiting.Leave(key);
@@ -148,7 +155,29 @@ Sight SandboxReconciler::SeeUnlisted(Pass* pass, const AgentBook::Agent& agent) 
   if (agent.restarted()) return Sight::kForgot;
   const async::TimePoint asked = agent.asked.value_or(async::TimePoint());
   if (!memory.unlisted) memory.unlisted = asked;
-  return asked - *memory.unlisted >= kDoubt ? Sight::kAbsent : Sight::kUnlisted;
+  if (asked - *memory.unlisted < kDoubt) return Sight::kUnlisted;
+  if (memory.confirmed - *memory.unlisted >= kDoubt) return Sight::kAbsent;
+  pass->is_in_doubt = true;
+  return Sight::kUnlisted;
+}
+
+async::Task<SandboxReconciler::Next> SandboxReconciler::ConfirmPod(Pass* pass) {
+  const SandboxStatus& status = pass->sandbox.status;
+  const auto asked = parts_.executor.Now();
+  const auto body = co_await parts_.api.Get(kPods, pass->sandbox.id.ns, status.assigned_pod);
+  // The watch will tell that it is gone.
+  if (!body && runtime::IsGone(body.error())) co_return Requeue{kLookAgain};
+  if (!body) co_return std::unexpected(body.error());
+  const auto pod = kube::Decode<Pod>(*body);
+  if (!pod) co_return std::unexpected(pod.error());
+  if (pod->id.uid != status.assigned_pod_uid) co_return Requeue{kLookAgain};
+  if (const AgentBook::Agent* agent = parts_.book.Find(pod->id.uid);
+      agent && agent->pod.restarts == pod->restarts && agent->pod.ended == pod->ended) {
+    pass->memory.confirmed = asked;
+  } else {
+    parts_.book.Put(*pod);
+  }
+  co_return std::nullopt;
 }
 
 Circumstances SandboxReconciler::CircumstancesOf(const Pass& pass) const {

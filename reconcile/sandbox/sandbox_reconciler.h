@@ -67,18 +67,23 @@ class SandboxReconciler {
     async::TimePoint acted{};
     // The first question since then that it was not listed in.
     std::optional<async::TimePoint> unlisted;
+    // When the API server itself has said that the agent has not restarted. The watch may be late.
+    async::TimePoint confirmed{};
   };
   struct Pass {
     std::string key;
     Sandbox sandbox;
     Memory& memory;
     async::WallTime now{};
+    bool is_in_doubt = false;  // its absence is proven once its pod is confirmed
   };
   // None: to be decided anew.
   using Next = kube::Result<std::optional<runtime::Requeue>>;
 
   Sight See(Pass* pass) const;
   Sight SeeUnlisted(Pass* pass, const AgentBook::Agent& agent) const;
+  // Reads the agent's pod: has it restarted since?
+  async::Task<Next> ConfirmPod(Pass* pass);
   Circumstances CircumstancesOf(const Pass& pass) const;
   std::optional<cloud::AgentAddress> AddressOf(const Pass& pass) const;
 
