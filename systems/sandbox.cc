@@ -21,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kExample = "sandbox.yaml";
+constexpr std::string_view kRequest = "sandboxrequest.yaml";
 constexpr auto kAskAgain = 5s;
 constexpr kube::Resource kSelfReviews{"authentication.k8s.io", "v1", "selfsubjectreviews",
                                       "SelfSubjectReview", false};
@@ -55,7 +56,9 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
   std::string_view cloud() const override { return "fast-sandbox"; }  // its agents
   bool enabled() const override { return options_.enabled; }
   std::string demo_commands(const std::filesystem::path& dir) const override;
-  std::vector<DemoFile> demo_files() const override { return {{kExample, Example(kExample)}}; }
+  std::vector<DemoFile> demo_files() const override {
+    return {{kExample, Example(kExample)}, {kRequest, Example(kRequest)}};
+  }
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
@@ -111,10 +114,11 @@ std::string Sandbox::demo_commands(const std::filesystem::path& dir) const {
       R"(  kubectl apply -f {}    # a pool of two agents with five slots each, and four sandboxes
   kubectl wait sbx/shell sbx/web sbx/api sbx/batch --for=condition=Ready --timeout=60s
   kubectl get sbx                            # Pending, Bound, Running; -w to follow them
-  kubectl get sbxpool                        # agents, and the slots that are free
+  kubectl get agents                         # the slots of each agent
+  kubectl create -f {}    # one call that creates a sandbox, and answers once it runs
   kubectl annotate sbx shell --overwrite sandbox.fast.io/allocation='{{"assignedPod":"mine"}}'   # forged: Berth removes it
 )",
-      (dir / kExample).string());
+      (dir / kExample).string(), (dir / kRequest).string());
 }
 
 async::Task<kube::Result<Findings>> Sandbox::Preflight(const Survey* survey) {
