@@ -131,7 +131,7 @@ std::optional<std::string> Sandbox::CheckGone(const std::vector<Json>& sandboxes
   return wrong;
 }
 
-// Whether an agent of the sandbox's pool can take it.
+// Whether an agent of the sandbox's pool can take it. One that has restarted may get nothing new.
 bool Sandbox::HasRoom(const Json& object, const std::vector<Json>& sandboxes) const {
   const std::string prefix = Text(object["spec"], "poolRef") + "-agent-";
   const std::string ns = Text(object["metadata"], "namespace");
@@ -145,6 +145,9 @@ bool Sandbox::HasRoom(const Json& object, const std::vector<Json>& sandboxes) co
   for (const Json& pod : world_->List(Format("/api/v1/namespaces/{}/pods", ns))) {
     const auto agent = pods_.find(UidOf(pod));
     if (agent == pods_.end() || !NameOf(pod).starts_with(prefix) || Deleting(pod)) continue;
+    const Json statuses =
+        Part(pod, "status").get_value_or<Json>("containerStatuses", Json::Array());
+    if (!statuses.empty() && statuses[0].get_value_or<int>("restartCount", 0) > 0) continue;
     const auto& [count, ports_there] = taken[agent->first];
     const bool is_free = std::ranges::none_of(
         ports, [&ports_there](int port) { return ports_there.contains(port); });

@@ -61,7 +61,7 @@ class Bench {
     Post("/apis/sandbox.fast.io/v1alpha1/namespaces/default/sandboxpools",
          R"({"apiVersion":"sandbox.fast.io/v1alpha1","kind":"SandboxPool",)"
          R"("metadata":{"name":"p","uid":"p"},"spec":{}})");
-    const std::string pool_uid = Json::parse(Ask(
+    const std::string pool_uid = berth::Json::parse(Ask(
         kube::Method::kGet,
         "/apis/sandbox.fast.io/v1alpha1/namespaces/default/sandboxpools/p"))["metadata"]["uid"]
                                      .as_string();
@@ -133,7 +133,7 @@ class Bench {
         [&](kube::Response response) { answer = std::move(response); });
     if (answer.code != 200) Fail(answer.body);
     agents_.Put(ip, {.name = name,
-                     .uid = Json::parse(made)["metadata"]["uid"].as_string(),
+                     .uid = berth::Json::parse(made)["metadata"]["uid"].as_string(),
                      .node = "n",
                      .capacity = kSlots});
   }

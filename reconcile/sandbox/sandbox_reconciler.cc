@@ -129,6 +129,8 @@ Sight SandboxReconciler::See(Pass* pass) const {
   if (!listed) return SeeUnlisted(pass, *agent);
   pass->memory.unlisted.reset();
   pass->memory.rejected = false;
+  // An answer to a question of before the restart may be of before it, too.
+  if (*agent->asked >= agent->noticed) pass->memory.listed_restarts = agent->pod.restarts;
   switch (listed->phase) {
     case cloud::AgentPhase::kCreating:
       return Sight::kCreating;
@@ -152,7 +154,8 @@ Sight SandboxReconciler::SeeUnlisted(Pass* pass, const AgentBook::Agent& agent) 
   const AgentFacts* facts = parts_.registry.FindAgent(agent.pod.id.uid);
   if (is_untouched && (!facts || !facts->open)) memory.rejected = true;  // it gets nothing new
   if (is_untouched && memory.rejected) return Sight::kAbsent;
-  if (agent.restarted()) return Sight::kForgot;
+  // What was listed since the restart was not forgotten in it.
+  if (agent.restarted() && memory.listed_restarts != agent.pod.restarts) return Sight::kForgot;
   const async::TimePoint asked = agent.asked.value_or(async::TimePoint());
   if (!memory.unlisted) memory.unlisted = asked;
   if (asked - *memory.unlisted < kDoubt) return Sight::kUnlisted;

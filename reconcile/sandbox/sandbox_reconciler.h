@@ -67,6 +67,8 @@ class SandboxReconciler {
     async::TimePoint acted{};
     // The first question since then that it was not listed in.
     std::optional<async::TimePoint> unlisted;
+    // The restarts of the agent when it has last listed it; none when that is in doubt.
+    std::optional<int> listed_restarts;
     // When the API server itself has said that the agent has not restarted. The watch may be late.
     async::TimePoint confirmed{};
   };
