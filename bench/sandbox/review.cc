@@ -57,7 +57,6 @@ class Bench {
       Post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
            kube::YamlToJson(yaml)->to_string());
     }
-    Post("/api/v1/namespaces", R"({"metadata":{"name":"default"}})");
     Post("/apis/sandbox.fast.io/v1alpha1/namespaces/default/sandboxpools",
          R"({"apiVersion":"sandbox.fast.io/v1alpha1","kind":"SandboxPool",)"
          R"("metadata":{"name":"p","uid":"p"},"spec":{}})");

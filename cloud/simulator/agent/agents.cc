@@ -206,7 +206,12 @@ void Agents::Happen(Event event, async::WallTime now) {
   if (event.kind == kCreateFails && creates) {
     Answer(event.call, agent.GiveUp(event.sandbox, "context deadline exceeded"), now);
   }
-  if (event.kind == kCreateEnds && creates) {
+  const auto listed = agent.list().find(event.sandbox);
+  const bool is_creating =
+      listed != agent.list().end() && listed->second.phase == Agent::Listed::Phase::kCreating;
+  if (event.kind == kCreateEnds && creates && !is_creating) {
+    Answer(event.call, agent.GiveUp(event.sandbox, "deleted while it was created"), now);
+  } else if (event.kind == kCreateEnds && creates) {
     const auto& fault = call->second.fault;
     Answer(event.call,
            agent.Started(event.sandbox, fault && fault->kind == Fault::Kind::kFallsBack), now);
