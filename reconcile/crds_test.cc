@@ -73,7 +73,8 @@ TEST(CustomResourceDefinitions, HaveShortNamesOfTheirOwn) {
   std::map<std::string, std::string> owners;
   for (const char* definition : {"subnetpools.plexaubnet.io", "subnetclaims.plexaubnet.io",
                                  "subnets.plexaubnet.io", "subnetpoolclaims.plexaubnet.io",
-                                 "eips.eip.alibabacloud.com", "nodes.network.alibabacloud.com"}) {
+                                 "eips.eip.alibabacloud.com", "nodes.network.alibabacloud.com",
+                                 "sandboxes.sandbox.fast.io", "sandboxpools.sandbox.fast.io"}) {
     const Json names = DefinitionOf(definition)["names"];
     ASSERT_FALSE(names.get_value_or<Json>("shortNames", Json::Array()).empty()) << definition;
     for (const Json& name : names["shortNames"].array_range())
@@ -88,6 +89,13 @@ TEST(CustomResourceDefinitions, HaveShortNamesOfTheirOwn) {
 TEST(CustomResourceDefinitions, ShowThePoolOfANode) {
   EXPECT_THAT(ColumnsOf("nodes.network.alibabacloud.com", false),
               ElementsAre("Instance", "ENIs", "IPs", "Idle", "Attaching", "Ready", "Age"));
+}
+
+TEST(CustomResourceDefinitions, ShowWhereSandboxesRunAndWhatPoolsHaveFree) {
+  EXPECT_THAT(ColumnsOf("sandboxes.sandbox.fast.io", false),
+              ElementsAre("Phase", "Pool", "Pod", "Node", "Ready", "Reason", "Expires", "Age"));
+  EXPECT_THAT(ColumnsOf("sandboxpools.sandbox.fast.io", false),
+              ElementsAre("Pods", "Ready", "Idle", "Busy", "Free", "Age"));
 }
 
 // terway-controlplane replaces a definition whose version is lower than its own, v0.10.0 for nodes.

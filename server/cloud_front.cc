@@ -33,7 +33,10 @@ void CloudFront::Serve(const drogon::HttpRequestPtr& request, http::Callback cal
 }
 
 void CloudFront::Answer(http::Request request, const std::string& path, http::Callback callback) {
-  if (path == "/") return thread_.Call(*cloud_, std::move(request), std::move(callback));
+  if (path == "/") {
+    thread_.Call(*cloud_, std::move(request), std::move(callback));
+    return;
+  }
   if (path.starts_with("/refusal")) {
     const auto code = path.find('/', 1);
     const bool refuse = request.method == "PUT" && code != path.npos;

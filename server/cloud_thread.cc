@@ -50,7 +50,8 @@ void CloudThread::Serve(const drogon::HttpRequestPtr& request, http::Callback ca
   });
 }
 
-void CloudThread::Call(http::Transport& cloud, http::Request request, http::Callback callback) {
+std::uint64_t CloudThread::Call(http::Transport& cloud, http::Request request,
+                                http::Callback callback) {
   const std::uint64_t id = ++last_call_;
   calls_[id] =
       cloud.Send(std::move(request),
@@ -58,6 +59,7 @@ void CloudThread::Call(http::Transport& cloud, http::Request request, http::Call
                    const auto ended = calls_.extract(id);
                    callback(Respond(answer));
                  });
+  return id;
 }
 
 }  // namespace berth::server

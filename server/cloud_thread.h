@@ -21,7 +21,10 @@ class CloudThread {
   // Takes a request to the thread. The callback that `serve` is given may be called there.
   void Serve(const drogon::HttpRequestPtr& request, http::Callback callback, Reader serve);
   // On the thread: sends a request to the cloud and answers with its answer, headers included.
-  void Call(http::Transport& cloud, http::Request request, http::Callback callback);
+  // Returns the call's number.
+  std::uint64_t Call(http::Transport& cloud, http::Request request, http::Callback callback);
+  // On the thread: lets go of a call; nothing if it has ended.
+  void GiveUp(std::uint64_t call) { calls_.erase(call); }
   // On the thread: gives up all calls.
   void Clear() { calls_.clear(); }
 

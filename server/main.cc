@@ -4,6 +4,7 @@
 #include "server/options.h"
 #include "server/preflight.h"
 #include "server/serve.h"
+#include "server/simulate_agent.h"
 #include "server/simulate_azure.h"
 #include "server/simulate_cloud.h"
 #include "systems/manifest.h"
@@ -24,6 +25,8 @@ int main(int argc, char** argv) {
       return berth::server::SimulateCloud(line->simulate_cloud);
     case CommandLine::Command::kSimulateAzure:
       return berth::server::SimulateAzure(line->simulate_azure);
+    case CommandLine::Command::kSimulateAgent:
+      return berth::server::SimulateAgent(line->simulate_agent);
     case CommandLine::Command::kManifest:
       return berth::systems::PrintManifests(line->manifest.into);
     case CommandLine::Command::kPreflight:

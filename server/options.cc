@@ -226,6 +226,18 @@ void AddAzure(CLI::App& app, systems::AzureOptions& options) {
                  "CA of these endpoints, PEM; by default the system's");
 }
 
+void AddSandbox(CLI::App& app, systems::SandboxOptions& options) {
+  app.option_defaults()->group("Sandboxes");
+  app.add_flag("--sandbox", options.enabled,
+               "Look after Sandboxes and SandboxPools, in the place of fast-sandbox's controller");
+  app.add_option("--sandbox-agent-port", options.agent_port, "Port of the agents")
+      ->check(CLI::Range(1, 65'535));
+  app.add_option(
+      "--sandbox-agent-tls-dir", options.tls_dir,
+      "Folder of a mounted Secret: ca.crt of the agents, tls.crt and tls.key that we show "
+      "them. Without it agents are called over plain HTTP, as fast-sandbox's are");
+}
+
 // Options of all commands that run.
 template <typename AnyOptions>
 void AddProcess(CLI::App& app, AnyOptions& options) {
@@ -263,6 +275,7 @@ void AddServe(CLI::App& app, Options& options) {
   AddLimits(app, options);
   AddAliyun(app, options.systems.aliyun);
   AddAzure(app, options.systems.azure);
+  AddSandbox(app, options.systems.sandbox);
   NameVariables(app);
 }
 
@@ -324,6 +337,40 @@ void AddSimulateAzure(CLI::App& app, SimulateAzureOptions& options) {
   app.add_option("--page", options.page, "Items of a page of a list")->check(CLI::Range(1, 10'000));
   app.add_flag("--rate-limits,!--no-rate-limits", options.rate_limits,
                "Throttle as Azure does; the default");
+  AddProcess(app, options);
+  NameVariables(app);
+}
+
+// The variable that agents' pods have wins over no flag.
+void TakeVariable(const char* name, std::string& value) {
+  const char* given = std::getenv(name);
+  if (given != nullptr && *given != '\0') value = given;
+}
+
+void AddSimulateAgent(CLI::App& app, SimulateAgentOptions& options) {
+  TakeVariable("POD_NAME", options.pod_name);
+  TakeVariable("POD_UID", options.pod_uid);
+  TakeVariable("NODE_NAME", options.node_name);
+  std::string capacity = std::to_string(options.capacity);
+  TakeVariable("AGENT_CAPACITY", capacity);
+  std::from_chars(capacity.data(), capacity.data() + capacity.size(), options.capacity);
+  AddSimulated(app, options, "berth-agent");
+  app.get_option("--port")->description("HTTP: the agents' API (0: any free port)");
+  AddPort(app, "--console-port", options.console_port,
+          "HTTPS: what an agent does not tell, and its faults (0: any free port)");
+  app.add_flag("--tls", options.tls, "The agents' API is HTTPS");
+  app.add_option("--client-ca-file", options.client_ca,
+                 "The agents' API is HTTPS, for clients with a certificate of this CA");
+  app.add_option("--pod-name", options.pod_name, "Name of the agent's pod; by default $POD_NAME");
+  app.add_option("--pod-uid", options.pod_uid, "UID of the agent's pod; by default $POD_UID");
+  app.add_option("--node-name", options.node_name, "Its node; by default $NODE_NAME");
+  app.add_option("--capacity", options.capacity, "Slots of an agent; by default $AGENT_CAPACITY")
+      ->check(CLI::Range(0, 100'000));
+  app.add_flag("--fences,!--no-fences", options.fences,
+               "Refuse creates for another pod, of an old attempt or beyond the capacity, as "
+               "fast-sandbox's agents do not; the default");
+  AddMilliseconds(app, "--pull", options.pull, "The pull of an image takes");
+  AddMilliseconds(app, "--stop", options.stop, "A container takes to stop");
   AddProcess(app, options);
   NameVariables(app);
 }
@@ -397,8 +444,8 @@ bool RefusesCommand(const CLI::App& app, std::string_view word) {
   if (word.empty() || word.starts_with('-') || app.get_subcommand_no_throw(std::string(word)))
     return false;
   std::cerr << "There is no command \"" << word
-            << "\"; the commands are serve, demo, simulate-cloud, simulate-azure, manifest, "
-               "preflight and version.\n"
+            << "\"; the commands are serve, demo, simulate-cloud, simulate-azure, simulate-agent, "
+               "manifest, preflight and version.\n"
                "Run berth --help for more information.\n";
   return true;
 }
@@ -420,6 +467,8 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       "simulate-cloud", "Run a simulated Alibaba Cloud: to try EIPs without an account");
   CLI::App* simulate_azure = app.add_subcommand(
       "simulate-azure", "Run a simulated Azure: to try service gateways without an account");
+  CLI::App* simulate_agent = app.add_subcommand(
+      "simulate-agent", "Run simulated agents of sandboxes: to try sandboxes without containers");
   CLI::App* manifest = app.add_subcommand(
       "manifest", "Print the kinds, webhooks and live resources of each system, as YAML");
   manifest->add_option("--into", line.manifest.into,
@@ -443,6 +492,7 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
     AddDemo(*demo, line.demo);
     AddSimulateCloud(*simulate_cloud, line.simulate_cloud);
     AddSimulateAzure(*simulate_azure, line.simulate_azure);
+    AddSimulateAgent(*simulate_agent, line.simulate_agent);
     AddPreflight(*preflight, line.preflight);
     app.parse(argc, argv);
     CommandLine unused;
@@ -459,6 +509,10 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
       RefuseWrongVariables(*simulate_azure, [&](CLI::App& probe) {
         AddSimulateAzure(probe, unused.simulate_azure);
       });
+    } else if (app.got_subcommand(simulate_agent)) {
+      RefuseWrongVariables(*simulate_agent, [&](CLI::App& probe) {
+        AddSimulateAgent(probe, unused.simulate_agent);
+      });
     }
   } catch (const CLI::ParseError& error) {
     const int status = app.exit(error);
@@ -467,6 +521,7 @@ std::expected<CommandLine, int> ParseCommandLine(int argc, char** argv) {
   if (app.got_subcommand("demo")) line.command = CommandLine::Command::kDemo;
   if (app.got_subcommand("simulate-cloud")) line.command = CommandLine::Command::kSimulateCloud;
   if (app.got_subcommand(simulate_azure)) line.command = CommandLine::Command::kSimulateAzure;
+  if (app.got_subcommand(simulate_agent)) line.command = CommandLine::Command::kSimulateAgent;
   if (app.got_subcommand(manifest)) line.command = CommandLine::Command::kManifest;
   if (app.got_subcommand(preflight)) line.command = CommandLine::Command::kPreflight;
   if (app.got_subcommand("version")) line.command = CommandLine::Command::kVersion;

@@ -90,6 +90,31 @@ struct SimulateAzureOptions {
   std::string log_level = "info";
 };
 
+// Options of `berth simulate-agent`, by flag or by environment. The first agent has the pod of the
+// environment that agents' pods have.
+struct SimulateAgentOptions {
+  std::string bind_address = "127.0.0.1";
+  std::uint16_t port = 5758;
+  std::uint16_t console_port = 5759;
+  bool tls = false;
+  std::filesystem::path
+      client_ca;  // with TLS: nobody is served whose certificate it has not signed
+  std::vector<std::string> tls_names = {"localhost", "127.0.0.1"};
+  std::filesystem::path state_dir;  // by default one of this user below $XDG_RUNTIME_DIR or /tmp
+  std::string pod_name = "sandbox-agent";
+  std::string pod_uid;  // without it a create for any pod passes the fence
+  std::string node_name = "node";
+  std::size_t capacity = 5;
+  bool fences = true;
+  std::chrono::milliseconds latency{2};
+  std::chrono::milliseconds pull{2000};
+  std::chrono::milliseconds stop{200};
+  double lost_answers = 0;
+  double refused = 0;
+  std::string log_format = "text";
+  std::string log_level = "info";
+};
+
 // The options of `berth manifest`.
 struct ManifestOptions {
   std::filesystem::path into;  // empty: standard output
@@ -108,6 +133,7 @@ struct CommandLine {
     kDemo,
     kSimulateCloud,
     kSimulateAzure,
+    kSimulateAgent,
     kManifest,
     kPreflight,
     kVersion
@@ -116,6 +142,7 @@ struct CommandLine {
   DemoOptions demo;
   SimulateCloudOptions simulate_cloud;
   SimulateAzureOptions simulate_azure;
+  SimulateAgentOptions simulate_agent;
   ManifestOptions manifest;
   PreflightOptions preflight;
 };

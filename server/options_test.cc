@@ -109,6 +109,17 @@ TEST(Options, AServiceGatewayNeedsACloudConfig) {
   EXPECT_EQ(azure.arm_endpoint, "https://arm");
 }
 
+TEST(Options, SandboxesAreSwitchedOnByTheirOwn) {
+  EXPECT_FALSE(Parse({"serve"})->options.systems.sandbox.enabled);
+  EXPECT_FALSE(Parse({"serve", "--sandbox", "--sandbox-agent-port", "0"}));
+  const auto line = Parse({"serve", "--sandbox", "--sandbox-agent-tls-dir", "/etc/agents",
+                           "--sandbox-agent-port", "15758"});
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->options.systems.sandbox.enabled);
+  EXPECT_EQ(line->options.systems.sandbox.tls_dir, "/etc/agents");
+  EXPECT_EQ(line->options.systems.sandbox.agent_port, 15758);
+}
+
 TEST(Options, TheSimulatedAzureHasItsOwn) {
   const auto line = Parse({"simulate-azure", "--operation", "5s", "--console-port", "0",
                            "--no-rate-limits", "--page", "7"});
@@ -118,6 +129,18 @@ TEST(Options, TheSimulatedAzureHasItsOwn) {
   EXPECT_EQ(line->simulate_azure.console_port, 0);
   EXPECT_FALSE(line->simulate_azure.rate_limits);
   EXPECT_EQ(line->simulate_azure.page, 7u);
+}
+
+TEST(Options, TheSimulatedAgentHasItsOwn) {
+  const auto line = Parse({"simulate-agent", "--pull", "5s", "--console-port", "0", "--no-fences",
+                           "--capacity", "7", "--pod-uid", "u"});
+  ASSERT_TRUE(line);
+  EXPECT_EQ(line->command, CommandLine::Command::kSimulateAgent);
+  EXPECT_EQ(line->simulate_agent.pull, std::chrono::seconds(5));
+  EXPECT_EQ(line->simulate_agent.console_port, 0);
+  EXPECT_FALSE(line->simulate_agent.fences);
+  EXPECT_EQ(line->simulate_agent.capacity, 7u);
+  EXPECT_EQ(line->simulate_agent.pod_uid, "u");
 }
 
 TEST(Options, TheSimulatedCloudHasItsOwn) {

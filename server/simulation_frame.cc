@@ -64,6 +64,12 @@ void SimulationFrame::Listen(std::string name, std::uint16_t port, std::string f
               .handler = std::move(handler)});
 }
 
+void SimulationFrame::Listen(Listener listener) { http_->Add(std::move(listener)); }
+
+void SimulationFrame::OnDisconnect(HttpServer::Disconnected disconnected) {
+  http_->OnDisconnect(std::move(disconnected));
+}
+
 kube::Result<void> SimulationFrame::Open() { return http_->Prepare(); }
 
 void SimulationFrame::Live(const std::function<void()>& announce) {

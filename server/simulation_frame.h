@@ -33,6 +33,9 @@ class SimulationFrame {
   kube::Result<void> Prepare();
   // A listener over TLS; its ports are known after Open.
   void Listen(std::string name, std::uint16_t port, std::string flag, http::Handler handler);
+  void Listen(Listener listener);
+  // Is told of each connection that has ended, on its thread.
+  void OnDisconnect(HttpServer::Disconnected disconnected);
   kube::Result<void> Open();
   std::uint16_t port(std::size_t listener) const { return http_->listeners()[listener].port; }
   // `announce` is called when the listeners are open.

@@ -416,6 +416,10 @@ BerthProcess::BerthProcess(const Azure& azure) : listeners_(2) {
   Start("simulate-azure", {{"port", "0"}, {"console-port", "0"}}, azure.flags);
 }
 
+BerthProcess::BerthProcess(const Agent& agent) : listeners_(2) {
+  Start("simulate-agent", {{"port", "0"}, {"console-port", "0"}}, agent.flags);
+}
+
 void BerthProcess::Start(const std::string& command, Flags usual, const Flags& flags) {
   usual.insert({{"state-dir", state_dir_.path()}, {"log-format", "json"}});
   for (const auto& [name, value] : flags) usual[name] = value;

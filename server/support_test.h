@@ -180,11 +180,15 @@ class BerthProcess {
   struct Azure {
     Flags flags;
   };
+  struct Agent {
+    Flags flags;
+  };
 
   explicit BerthProcess(const Pki& pki, const Flags& flags = {});
   explicit BerthProcess(const Demo& demo);
   explicit BerthProcess(const Cloud& cloud);
   explicit BerthProcess(const Azure& azure);
+  explicit BerthProcess(const Agent& agent);
   ~BerthProcess();
   BerthProcess(const BerthProcess&) = delete;
   BerthProcess& operator=(const BerthProcess&) = delete;

@@ -18,6 +18,11 @@ class Agenda {
     if (events_.empty() || events_.begin()->first > now) return std::nullopt;
     return std::move(events_.extract(events_.begin()).mapped());
   }
+  // The time of the earliest event.
+  std::optional<async::WallTime> NextTime() const {
+    if (events_.empty()) return std::nullopt;
+    return events_.begin()->first;
+  }
 
  private:
   std::multimap<async::WallTime, Event> events_;
