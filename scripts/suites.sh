@@ -67,6 +67,7 @@ suites_of_modules() {
   suite simulate-eip "$root/build/release/simulate/simulate" eip --seeds 1000 --coverage
   suite simulate-eni "$root/build/release/simulate/simulate" eni --seeds 1500 --coverage
   suite simulate-difftracker "$root/build/release/simulate/simulate" difftracker --seeds 300
+  suite simulate-sandbox "$root/build/release/simulate/simulate" sandbox --seeds 300
   suite simulate-leadership "$root/build/release/simulate/simulate" leadership --seeds 1500
   suite layering-check "$root/scripts/check-layering-test"
   suite hot-check "$root/bench/hot/check_test.py"

@@ -14,6 +14,7 @@
 #include "kube/yaml.h"
 #include "log/format.h"
 #include "reconcile/crds.h"
+#include "server/demo_agents.h"
 #include "server/private_file.h"
 #include "server/simulated_azure.h"
 #include "server/simulated_cloud.h"
@@ -188,6 +189,13 @@ std::unique_ptr<AzureAccount> Demo::OpenAzure(async::Executor& executor,
   const auto config = cloud::simulator::azure::ConfigOf(cloud->cloud().options(), secret);
   return std::make_unique<AzureAccount>(
       executor, std::move(cloud), config, [secret] { return secret; }, observer);
+}
+
+std::unique_ptr<AgentAccess> Demo::OpenAgents(async::Executor& executor,
+                                              cloud::CallObserver* observer) {
+  auto agents = std::make_unique<DemoAgents>(executor);
+  agents->Follow(agent_pods_);
+  return std::make_unique<AgentAccess>(executor, std::move(agents), observer, false);
 }
 
 Listener Demo::Attach(apis::ApiServer& api, const admission::Webhooks& webhooks) {

@@ -5,9 +5,11 @@
 
 #include "handlers/admission/webhooks.h"
 #include "handlers/apis/api_server.h"
+#include "handlers/memory/agent_pods.h"
 #include "handlers/memory/eni_daemon.h"
 #include "handlers/memory/front.h"
 #include "handlers/memory/server_thread.h"
+#include "server/agent_access.h"
 #include "server/aliyun_account.h"
 #include "server/azure_account.h"
 #include "server/directory_lock.h"
@@ -43,6 +45,8 @@ class Demo {
                                              const systems::Systems& systems) const;
   std::unique_ptr<AzureAccount> OpenAzure(async::Executor& executor, cloud::CallObserver* observer,
                                           const systems::Systems& systems) const;
+  // The way to agents that this process plays, one in each pod that is labelled as one.
+  std::unique_ptr<AgentAccess> OpenAgents(async::Executor& executor, cloud::CallObserver* observer);
   // The listener in front of the API server. Once; both arguments outlive Stop().
   Listener Attach(apis::ApiServer& api, const admission::Webhooks& webhooks);
   // Says on standard output how to talk to it and to the systems that are switched on.
@@ -70,6 +74,7 @@ class Demo {
   Options serve_;
   memory::EniDaemon eni_daemon_;
   memory::ServerThread server_{memory::ServerThread::Server::MachineryOptions{}};
+  memory::AgentPods agent_pods_{server_};
   std::unique_ptr<memory::Front> front_;
 };
 

@@ -226,6 +226,18 @@ void AddAzure(CLI::App& app, systems::AzureOptions& options) {
                  "CA of these endpoints, PEM; by default the system's");
 }
 
+void AddSandbox(CLI::App& app, systems::SandboxOptions& options) {
+  app.option_defaults()->group("Sandboxes");
+  app.add_flag("--sandbox", options.enabled,
+               "Look after Sandboxes and SandboxPools, in the place of fast-sandbox's controller");
+  app.add_option("--sandbox-agent-port", options.agent_port, "Port of the agents")
+      ->check(CLI::Range(1, 65'535));
+  app.add_option(
+      "--sandbox-agent-tls-dir", options.tls_dir,
+      "Folder of a mounted Secret: ca.crt of the agents, tls.crt and tls.key that we show "
+      "them. Without it agents are called over plain HTTP, as fast-sandbox's are");
+}
+
 // Options of all commands that run.
 template <typename AnyOptions>
 void AddProcess(CLI::App& app, AnyOptions& options) {
@@ -263,6 +275,7 @@ void AddServe(CLI::App& app, Options& options) {
   AddLimits(app, options);
   AddAliyun(app, options.systems.aliyun);
   AddAzure(app, options.systems.azure);
+  AddSandbox(app, options.systems.sandbox);
   NameVariables(app);
 }
 

@@ -109,6 +109,17 @@ TEST(Options, AServiceGatewayNeedsACloudConfig) {
   EXPECT_EQ(azure.arm_endpoint, "https://arm");
 }
 
+TEST(Options, SandboxesAreSwitchedOnByTheirOwn) {
+  EXPECT_FALSE(Parse({"serve"})->options.systems.sandbox.enabled);
+  EXPECT_FALSE(Parse({"serve", "--sandbox", "--sandbox-agent-port", "0"}));
+  const auto line = Parse({"serve", "--sandbox", "--sandbox-agent-tls-dir", "/etc/agents",
+                           "--sandbox-agent-port", "15758"});
+  ASSERT_TRUE(line);
+  EXPECT_TRUE(line->options.systems.sandbox.enabled);
+  EXPECT_EQ(line->options.systems.sandbox.tls_dir, "/etc/agents");
+  EXPECT_EQ(line->options.systems.sandbox.agent_port, 15758);
+}
+
 TEST(Options, TheSimulatedAzureHasItsOwn) {
   const auto line = Parse({"simulate-azure", "--operation", "5s", "--console-port", "0",
                            "--no-rate-limits", "--page", "7"});

@@ -19,6 +19,7 @@
 #include "kube/client_transport.h"
 #include "log/format.h"
 #include "log/log.h"
+#include "server/agent_access.h"
 #include "server/aliyun_account.h"
 #include "server/azure_account.h"
 #include "server/demo.h"
@@ -110,6 +111,7 @@ class Server {
   cloud::CallHistory call_history_{&registry_};
   std::unique_ptr<AliyunAccount> account_;
   std::unique_ptr<AzureAccount> azure_;
+  std::unique_ptr<AgentAccess> agents_;
   std::unique_ptr<Control> control_;
 };
 
@@ -138,9 +140,11 @@ kube::Result<void> Server::OpenAccounts() {
   const systems::Options& systems = options_.systems;
   const bool with_aliyun = !systems.aliyun.region.empty();
   const bool with_azure = systems.azure.service_gateway;
-  if (!client_ && (with_aliyun || with_azure)) {
-    return kube::Terminal(
-        Format("{} needs an API server", with_aliyun ? "--aliyun-region" : "--service-gateway"));
+  const bool with_agents = systems.sandbox.enabled;
+  if (!client_ && (with_aliyun || with_azure || with_agents)) {
+    return kube::Terminal(Format("{} needs an API server", with_aliyun  ? "--aliyun-region"
+                                                           : with_azure ? "--service-gateway"
+                                                                        : "--sandbox"));
   }
   kube::Result<void> opened;
   // Keeps an account, or the error of the first one that cannot be opened.
@@ -155,6 +159,7 @@ kube::Result<void> Server::OpenAccounts() {
     if (demo_) {
       if (with_aliyun) account_ = demo_->OpenAccount(control_thread_, &call_history_, systems_);
       if (with_azure) azure_ = demo_->OpenAzure(control_thread_, &call_history_, systems_);
+      if (with_agents) agents_ = demo_->OpenAgents(control_thread_, nullptr);
       return;
     }
     if (with_aliyun) {
@@ -164,6 +169,9 @@ kube::Result<void> Server::OpenAccounts() {
     if (with_azure) {
       keep(AzureAccount::Open(control_thread_, client_->http(), &call_history_, systems.azure),
            azure_);
+    }
+    if (with_agents) {
+      keep(AgentAccess::Open(control_thread_, client_->http(), nullptr, systems.sandbox), agents_);
     }
   });
   return opened;
@@ -313,7 +321,8 @@ void Server::StartSystems() {
       .vpcs = account_ ? &account_->vpcs() : nullptr,
       .ecs = account_ ? &account_->ecs_enis() : nullptr,
       .eflo = account_ ? &account_->eflo_enis() : nullptr,
-      .service_gateway = azure_ ? &azure_->service_gateway() : nullptr};
+      .service_gateway = azure_ ? &azure_->service_gateway() : nullptr,
+      .sandbox_agents = agents_ ? &agents_->agents() : nullptr};
   for (const auto& system : systems_) {
     if (!system->enabled()) continue;
     system->Start(host);
@@ -379,6 +388,7 @@ void Server::WaitForSignalAndDrain() {
     control_.reset();
     account_.reset();
     azure_.reset();
+    agents_.reset();
   });
   control_thread_.Stop();
   if (demo_) demo_->Stop();

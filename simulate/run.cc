@@ -12,6 +12,7 @@
 #include "simulate/eni.h"
 #include "simulate/ipam.h"
 #include "simulate/leadership.h"
+#include "simulate/sandbox.h"
 #include "simulate/toy.h"
 #include "simulate/world.h"
 
@@ -57,6 +58,9 @@ const std::vector<Simulation>& Simulations() {
       {"difftracker",
        "load balancers and NAT gateways on a simulated Azure",
        {{"", [](std::uint64_t seed) { return std::make_unique<DiffTracker>(seed); }}}},
+      {"sandbox",
+       "sandboxes on simulated agents",
+       {{"", [](std::uint64_t seed) { return std::make_unique<Sandbox>(seed); }}}},
       {"leadership",
        "three replicas of which only the leader may write",
        {LeadershipVariant(true)}},

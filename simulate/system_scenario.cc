@@ -60,7 +60,8 @@ class SystemScenario::Replica : public Program {
                      .vpcs = account ? account->vpcs() : nullptr,
                      .ecs = account ? account->ecs() : nullptr,
                      .eflo = account ? account->eflo() : nullptr,
-                     .service_gateway = account ? account->service_gateway() : nullptr});
+                     .service_gateway = account ? account->service_gateway() : nullptr,
+                     .sandbox_agents = account ? account->sandbox_agents() : nullptr});
     }
     ~Berth() { system->Stop(); }
     Berth(const Berth&) = delete;
@@ -84,6 +85,7 @@ SystemScenario::~SystemScenario() = default;
 std::unique_ptr<systems::System> SystemScenario::MakeSystem(async::Executor& executor) const {
   systems::Options options;
   options.azure.service_gateway = true;
+  options.sandbox.enabled = true;
   auto all = systems::MakeSystems(executor, options);
   return std::move(*std::ranges::find(all, system_, &systems::System::name));
 }

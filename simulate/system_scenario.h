@@ -36,6 +36,7 @@ class SystemScenario : public Scenario {
     virtual cloud::EniAccounts* ecs() { return nullptr; }
     virtual cloud::EniAccounts* eflo() { return nullptr; }
     virtual cloud::ServiceGateway* service_gateway() { return nullptr; }
+    virtual cloud::SandboxAgents* sandbox_agents() { return nullptr; }
   };
   virtual std::unique_ptr<Account> Open(Process& /*process*/) { return nullptr; }
   // The API server calls the system's webhooks from here on.

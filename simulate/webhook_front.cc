@@ -74,7 +74,8 @@ void WebhookFront::Call(const std::string& path, const std::string& review, cons
   if (random.Chance(kPostedTwice)) ask();
   if (!given) return answer(kube::Terminal(given.error().message));
   if (random.Chance(kRefusedByOthers)) return answer(Verdict(review, false));
-  answer(std::move(*given));
+  if (delay_ == async::Duration()) return answer(std::move(*given));
+  world_.scheduler().After(delay_, [answer, given = std::move(*given)] { answer(given); });
 }
 
 }  // namespace berth::simulate

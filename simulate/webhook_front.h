@@ -36,6 +36,10 @@ class WebhookFront {
   void Join(const Process& process, const admission::Webhooks& webhooks);
   void Leave(const Process& process);
 
+  // How long the answers to the reviews of the requests that come from here on are under way. Only
+  // for requests whose sender does not wait: they are carried out later.
+  void SetDelay(async::Duration delay) { delay_ = delay; }
+
   // Whether nobody is asked: the state is put back in etcd, and not written through the API.
   void SetBypassed(bool bypassed) { bypassed_ = bypassed; }
 
@@ -47,6 +51,7 @@ class WebhookFront {
 
   World& world_;
   bool bypassed_ = false;
+  async::Duration delay_{};
   std::unique_ptr<AtOnce> home_;
   std::map<std::string, std::pair<const Process*, const admission::Webhooks*>> serving_;
 };

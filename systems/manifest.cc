@@ -43,7 +43,8 @@ std::string LineOf(const Kind& kind, const std::vector<admission::Webhooks::Rule
   if (kind.rights == Rights::kPatch || kind.rights == Rights::kPatchStatus)
     verbs.emplace_back("patch");
   if (kind.rights >= Rights::kUpdate) verbs.insert(verbs.end(), {"update", "patch"});
-  if (kind.rights == Rights::kCreate) verbs.insert(verbs.end(), {"create", "delete"});
+  if (kind.rights == Rights::kCreate || kind.rights == Rights::kReplace)
+    verbs.insert(verbs.end(), {"create", "delete"});
   entry["verbs"] = verbs;
   if (kind.rights == Rights::kReadStatus || kind.rights == Rights::kPatchStatus)
     entry["statusVerbs"] = std::vector<std::string>{"patch"};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -37,10 +38,20 @@ struct AzureOptions {
   std::filesystem::path ca_file;  // of both endpoints; empty: the system's
 };
 
+// The agents of sandboxes.
+struct SandboxOptions {
+  bool enabled = false;  // Sandboxes and SandboxPools are looked after
+  std::uint16_t agent_port = 5758;
+  // mTLS with agents: a folder with ca.crt, tls.crt and tls.key, read at the start. Empty: plain
+  // HTTP, which is what fast-sandbox's agents speak.
+  std::filesystem::path tls_dir;
+};
+
 // The options of all systems: a system is switched on by its own.
 struct Options {
   AliyunOptions aliyun;
   AzureOptions azure;
+  SandboxOptions sandbox;
 };
 
 }  // namespace berth::systems

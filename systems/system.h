@@ -13,6 +13,7 @@
 
 #include "async/executor.h"
 #include "cloud/eni.h"
+#include "cloud/sandbox_agent.h"
 #include "cloud/service_gateway.h"
 #include "cloud/vpc.h"
 #include "handlers/admission/webhooks.h"
@@ -20,6 +21,7 @@
 #include "kube/api.h"
 #include "kube/transport.h"
 #include "reconcile/runtime/controller.h"
+#include "reconcile/runtime/desk.h"
 #include "reconcile/runtime/leadership.h"
 #include "systems/demo.h"
 #include "systems/preflight.h"
@@ -32,6 +34,7 @@ enum class Rights : std::uint8_t {
   kReadStatus,   // reads them and patches their status
   kPatch,        // reads and patches them, not their status
   kPatchStatus,  // reads and patches them and their status
+  kReplace,      // reads, creates and deletes them
   kUpdate,       // reads and updates them
   kCreate,       // creates and deletes them, too
 };
@@ -55,6 +58,8 @@ struct Host {
   cloud::EniAccounts* eflo = nullptr;
   // Azure; null without an account.
   cloud::ServiceGateway* service_gateway = nullptr;
+  // The agents of sandboxes; null where they are not called.
+  cloud::SandboxAgents* sandbox_agents = nullptr;
 };
 
 // One of the systems of Berth: its reconcilers, its webhooks and its live resources. A system
@@ -100,7 +105,8 @@ class System {
 template <typename Engine, typename Desk>
 class EngineSystem : public System {
  public:
-  explicit EngineSystem(async::Executor& control) : desk_(control) {}
+  explicit EngineSystem(async::Executor& control, async::Duration within = runtime::kAnswerWithin)
+      : desk_(control, within) {}
 
   std::vector<const runtime::Controller*> controllers() const override {
     return engine_->controllers();

@@ -4,6 +4,7 @@
 #include "systems/eip.h"
 #include "systems/eni.h"
 #include "systems/ipam.h"
+#include "systems/sandbox.h"
 
 namespace berth::systems {
 
@@ -13,6 +14,7 @@ Systems MakeSystems(async::Executor& control, const Options& options) {
   systems.push_back(MakeEip(control, options.aliyun));
   systems.push_back(MakeEni(control, options.aliyun));
   systems.push_back(MakeDiffTracker(control, options.azure));
+  systems.push_back(MakeSandbox(control, options.sandbox));
   return systems;
 }
 
@@ -22,6 +24,7 @@ Options OptionsOfDemo(bool with_clouds) {
   options.aliyun.region = "cn-hangzhou";
   options.aliyun.eni = true;
   options.azure.service_gateway = true;
+  options.sandbox.enabled = true;
   return options;
 }
 

@@ -36,6 +36,7 @@ AgentClient::AgentClient(async::Executor& executor, http::Transport& transport,
     : executor_(executor), transport_(transport), observer_(observer), options_(options) {}
 
 async::Task<Result<void>> AgentClient::Create(AgentAddress agent, SandboxRequest request) {
+  agent.port = options_.port.value_or(agent.port);
   Call call{.action = "CreateSandbox",
             .path = kCreatePath,
             .agent = agent,
@@ -51,6 +52,7 @@ async::Task<Result<void>> AgentClient::Create(AgentAddress agent, SandboxRequest
 }
 
 async::Task<Result<void>> AgentClient::Delete(AgentAddress agent, std::string sandbox_id) {
+  agent.port = options_.port.value_or(agent.port);
   // The agent deadlocks when the ID is not listed.
   const auto status = co_await Status(agent);
   if (!status) {
@@ -82,6 +84,7 @@ async::Task<Result<void>> AgentClient::Delete(AgentAddress agent, std::string sa
 }
 
 async::Task<Result<AgentStatus>> AgentClient::Status(AgentAddress agent) {
+  agent.port = options_.port.value_or(agent.port);
   Call call{.action = "GetAgentStatus",
             .path = kStatusPath,
             .agent = agent,

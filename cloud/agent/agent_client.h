@@ -1,6 +1,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +19,7 @@ struct AgentOptions {
   // HTTPS: an agent's certificate has its pod's IP among its names; the transport has the CA and,
   // for mTLS, our certificate.
   bool tls = false;
+  std::optional<std::uint16_t> port = {};  // in the place of the addresses' own
   std::chrono::milliseconds create_timeout = SandboxAgents::kCreateTimeout;
   std::chrono::milliseconds status_timeout = SandboxAgents::kStatusTimeout;
   std::chrono::milliseconds delete_timeout = SandboxAgents::kDeleteTimeout;

@@ -75,9 +75,10 @@ kube::Result<Request> Decode(kube::JsonView review) {
   }
   const kube::JsonView in = review["request"];
   if (!in.is_object()) return kube::Terminal("the AdmissionReview has no request");
-  const auto [uid, resource, sub_resource, name, ns, operation, object, old_object, dry_run] =
+  const auto [uid, resource, sub_resource, name, ns, operation, object, old_object, dry_run,
+              user_info] =
       in.Members("uid", "resource", "subResource", "name", "namespace", "operation", "object",
-                 "oldObject", "dryRun");
+                 "oldObject", "dryRun", "userInfo");
   Request request;
   request.uid = uid.StringOr("");
   if (!IsUid(request.uid)) return kube::Terminal("request.uid is missing or malformed");
@@ -92,6 +93,7 @@ kube::Result<Request> Decode(kube::JsonView review) {
   request.ns = ns.StringOr("");
   request.name = name.StringOr("");
   request.dry_run = dry_run.Bool().value_or(false);
+  request.user = user_info["username"].StringOr("");
   request.object = ObjectOrAbsent(object);
   request.old_object = ObjectOrAbsent(old_object);
   if (!request.object.exists() && request.operation != Operation::kDelete) {

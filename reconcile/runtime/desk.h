@@ -26,14 +26,16 @@ inline constexpr std::chrono::seconds kAnswerWithin{2};
 template <typename System>
 class Desk {
  public:
-  explicit Desk(async::Executor& control) : control_(control) {}
+  // `within`: how long the control thread may take.
+  explicit Desk(async::Executor& control, async::Duration within = kAnswerWithin)
+      : control_(control), within_(within) {}
 
   // On the control thread. None closes the desk.
   void Open(System* system) { system_ = system; }
 
   // Calls `question(System*)` in the control thread's place or on it, in the order asked, with no
   // System while the desk is closed; and `done`, once, with its answer on `home`, the thread that
-  // this is called on. When there is no answer within kAnswerWithin, `question` is called at home
+  // this is called on. When there is no answer in time, `question` is called at home
   // with no System instead. It is not called on the control thread once it was given up, but the
   // two calls can overlap: it must be safe to call from both threads. After the end of the control
   // thread there is no answer at all. The desk and both executors outlive what is asked.
@@ -105,7 +107,7 @@ class Desk {
       for (const auto& inquiry : batch->inquiries) inquiry->Answer();
       return;
     }
-    batch->deadline = home.RunAfter(kAnswerWithin, [weak = std::weak_ptr(batch)] {
+    batch->deadline = home.RunAfter(within_, [weak = std::weak_ptr(batch)] {
       const auto late = weak.lock();
       if (!late || late->over.exchange(true)) return;
       for (const auto& inquiry : late->inquiries) inquiry->AnswerWithout();
@@ -123,6 +125,7 @@ class Desk {
   }
 
   async::Executor& control_;
+  const async::Duration within_;
   System* system_ = nullptr;  // of the control thread
   std::mutex mutex_;
   std::vector<OpenBatch> open_;  // under mutex_: at most one for each asking thread

@@ -12,6 +12,7 @@
 
 #include "async/test_executor.h"
 #include "json/json.h"
+#include "kube/age.h"
 #include "kube/memory/local_transport.h"
 #include "log/format.h"
 #include "reconcile/sandbox/stamp.h"

@@ -35,8 +35,9 @@ TEST_F(SandboxTest, AStampedSandboxRunsAfterFourWrites) {
   CreatePool("pool", 1);
   Advance(5s);
   transport_.writes.clear();
-  CreateStamped("a");
+  ASSERT_NE(Stamp("a"), "");
   EXPECT_EQ(Counts().reserved, 1u);
+  CreateStamped("a");
   ASSERT_TRUE(WaitFor("a", "Running"));
   EXPECT_EQ(std::ranges::count_if(
                 transport_.writes,

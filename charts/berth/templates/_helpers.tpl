@@ -127,7 +127,8 @@ matchConditions:
 matchPolicy: Equivalent
 {{- /* Built-in kinds can be written while Berth is away; a mistake is told in the object's status then. */}}
 failurePolicy: {{ ternary $v.webhooks.failurePolicy "Ignore" $kind.crd }}
-timeoutSeconds: {{ $v.webhooks.timeoutSeconds }}
+{{- /* A create of a Sandbox waits for its slot no longer than that. */}}
+timeoutSeconds: {{ ternary 2 $v.webhooks.timeoutSeconds (and (eq $kind.resource "sandboxes") (eq .verb "mutate")) }}
 sideEffects: {{ $webhook.sideEffects }}
 {{- if eq .verb "mutate" }}
 reinvocationPolicy: Never

@@ -1,0 +1,3 @@
+module berth.dev/bench/peers/sandbox
+
+go 1.26.0
