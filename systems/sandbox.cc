@@ -21,6 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::string_view kExample = "sandbox.yaml";
+constexpr std::string_view kRequest = "sandboxrequest.yaml";
 constexpr auto kAskAgain = 5s;
 constexpr kube::Resource kSelfReviews{"authentication.k8s.io", "v1", "selfsubjectreviews",
                                       "SelfSubjectReview", false};
@@ -55,7 +56,9 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
   std::string_view cloud() const override { return "fast-sandbox"; }  // its agents
   bool enabled() const override { return options_.enabled; }
   std::string demo_commands(const std::filesystem::path& dir) const override;
-  std::vector<DemoFile> demo_files() const override { return {{kExample, Example(kExample)}}; }
+  std::vector<DemoFile> demo_files() const override {
+    return {{kExample, Example(kExample)}, {kRequest, Example(kRequest)}};
+  }
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
@@ -69,7 +72,7 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
         host.executor, host.transport, host.leadership, *host.sandbox_agents,
         sandbox::System::Options{.stamp_key = host.derive_key("sandbox allocation"),
                                  .registry = &host.registry}));
-    requests_.Open(*engine_, host.transport);
+    requests_.Open(*engine_, host.transport, &host.registry);
     executor_ = &host.executor;
     FindName(kube::Api(host.transport));
   }
@@ -111,9 +114,11 @@ std::string Sandbox::demo_commands(const std::filesystem::path& dir) const {
   kubectl wait sbx/shell sbx/web sbx/api sbx/batch --for=condition=Ready --timeout=60s
   kubectl get sbx                            # Pending, Bound, Running; -w to follow them
   kubectl get sbxpool                        # agents, and the slots that are free
+  kubectl get agents                         # slots that are bound, reserved, draining; reservations likewise
+  kubectl create -f {} -o yaml               # one call that answers once the sandbox runs; sent again, it gets the same one
   kubectl annotate sbx shell --overwrite sandbox.fast.io/allocation='{{"assignedPod":"mine"}}'   # forged: Berth removes it
 )",
-      (dir / kExample).string());
+      (dir / kExample).string(), (dir / kRequest).string());
 }
 
 async::Task<kube::Result<Findings>> Sandbox::Preflight(const Survey* survey) {
