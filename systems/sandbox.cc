@@ -62,10 +62,10 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
   async::Task<kube::Result<Findings>> Preflight(const Survey* survey) override;
 
   void Register(admission::Webhooks& webhooks, apis::ApiServer& api) override {
+    admission::RegisterSandbox(webhooks, desk_, account_, enabled());
     api.Add(agents_.store());
     api.Add(reservations_.store());
     api.Add(requests_);
-    admission::RegisterSandbox(webhooks, desk_, account_, enabled());
   }
   void Start(const Host& host) override {
     Open(std::make_unique<sandbox::System>(
@@ -77,11 +77,12 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
     FindName(kube::Api(host.transport));
   }
   void Publish() override {
-    sandbox::Slots* const slots = engine_->slots();
-    agents_.Publish(slots);
-    reservations_.Publish(slots);
+    agents_.Publish(engine_->slots());
+    reservations_.Publish(engine_->slots());
   }
   void Stop() override {
+    agents_.Publish(nullptr);
+    reservations_.Publish(nullptr);
     requests_.Close();
     asking_ = {};
     ask_again_ = {};
@@ -99,10 +100,10 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
   }
 
   const SandboxOptions options_;
+  admission::OwnAccount account_;
   apis::Agents agents_;
   apis::Reservations reservations_;
   apis::SandboxRequests requests_;
-  admission::OwnAccount account_;
   async::Executor* executor_ = nullptr;
   async::Running asking_;
   async::Handle ask_again_;
@@ -115,7 +116,7 @@ std::string Sandbox::demo_commands(const std::filesystem::path& dir) const {
   kubectl get sbx                            # Pending, Bound, Running; -w to follow them
   kubectl get sbxpool                        # agents, and the slots that are free
   kubectl get agents                         # slots that are bound, reserved, draining; reservations likewise
-  kubectl create -f {} -o yaml               # one call that answers once the sandbox runs; sent again, it gets the same one
+  kubectl create -f {} -o yaml    # answers once the sandbox runs; sent again, it gets the same one
   kubectl annotate sbx shell --overwrite sandbox.fast.io/allocation='{{"assignedPod":"mine"}}'   # forged: Berth removes it
 )",
       (dir / kExample).string(), (dir / kRequest).string());
@@ -130,12 +131,13 @@ async::Task<kube::Result<Findings>> Sandbox::Preflight(const Survey* survey) {
   for (const sandbox::Sandbox& object : *sandboxes) {
     const std::string name = Format("Sandbox {}", object.id.Key());
     if (!object.status.assigned_pod.empty() && object.status.assigned_pod_uid.empty()) {
-      findings.push_back({name,
-                          Format("fast-sandbox runs it on {}, and Berth does not know the UID of "
-                                 "that pod: the sandbox is started anew",
-                                 object.status.assigned_pod),
-                          "delete it before the switch if it must not run twice; see \"Switch from "
-                          "fast-sandbox\" in docs/sandbox.md"});
+      findings.push_back(
+          {name,
+           Format("fast-sandbox runs it on {}, and Berth does not know the UID of "
+                  "that pod: the sandbox is Lost and its container deleted",
+                  object.status.assigned_pod),
+           "set spec.resetRevision after the switch, which starts it anew; see \"Switch from "
+           "fast-sandbox\" in docs/sandbox.md"});
     }
     for (const sandbox::Env& env : object.spec.envs) {
       if (!env.has_value_from) continue;

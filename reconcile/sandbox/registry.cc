@@ -415,8 +415,12 @@ std::vector<std::string> Registry::Expire(async::WallTime now) {
 }
 
 std::optional<async::WallTime> Registry::NextExpiry() const {
-  if (expiries_.empty()) return std::nullopt;
-  return expiries_.begin()->first;
+  std::optional<async::WallTime> next;
+  if (!expiries_.empty()) next = expiries_.begin()->first;
+  if (!consumed_until_.empty() && (!next || consumed_until_.begin()->first < *next)) {
+    next = consumed_until_.begin()->first;
+  }
+  return next;
 }
 
 const AgentFacts* Registry::FindAgent(const std::string& pod_uid) const {

@@ -172,7 +172,7 @@ class Registry {
                             const std::string& spec_hash);
   // Releases reservations whose time is over at `now`: the IDs. O(log n) each.
   std::vector<std::string> Expire(async::WallTime now);
-  // When the next reservation ends. O(1).
+  // When Expire has something to do next: a reservation ends, or a consumed one is forgotten. O(1).
   std::optional<async::WallTime> NextExpiry() const;
 
   // Null for none. O(1).

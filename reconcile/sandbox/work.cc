@@ -186,6 +186,7 @@ void Work::WakePoolSoon(const std::string& key) { pools_.AddAfter(key, kPoolDela
 
 void Work::Flush() {
   for (const std::string& pool : registry_.TakeFreedPools()) waiting_.WakeFirst(pool);
+  ScheduleExpiry();
 }
 
 void Work::SandboxChanged(const std::string& key, const Sandbox* before, const Sandbox* now) {
@@ -352,9 +353,9 @@ void Work::Withdraw(const std::string& annotation) {
 }
 
 void Work::ScheduleExpiry() {
-  if (expiry_) return;
   const auto next = registry_.NextExpiry();
-  if (!next) return;
+  if (!next || (expiry_ && expires_ <= *next)) return;
+  expires_ = *next;
   const auto left = std::chrono::duration_cast<async::Duration>(*next - parts_.executor.WallNow());
   expiry_ = parts_.executor.RunAfter(std::max<async::Duration>(left, {}) + 1ms, [this] {
     expiry_ = {};

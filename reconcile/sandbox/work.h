@@ -107,6 +107,7 @@ class Work : public Slots {
   PoolReconciler pool_reconciler_;
   OrphanCollector orphans_;
   async::Handle expiry_;
+  async::WallTime expires_{};  // when that is
   bool ready_ = false;
   runtime::Controller pools_;
   runtime::Controller sandboxes_;

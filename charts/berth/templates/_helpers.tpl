@@ -111,7 +111,8 @@ namespaceSelector:
 matchConditions:
   # Berth's own writes follow from its decisions; a replica that is behind must not object.
   - name: not-from-berth
-    expression: request.userInfo.username != "system:serviceaccount:{{ .root.Release.Namespace }}:{{ include "berth.fullname" .root }}"
+    {{- /* A sandboxrequest creates a Sandbox, which is to get its slot like any other. */}}
+    expression: {{ if eq $kind.resource "sandboxes" }}request.operation == 'CREATE' || {{ end }}request.userInfo.username != "system:serviceaccount:{{ .root.Release.Namespace }}:{{ include "berth.fullname" .root }}"
   # The last updates of an object being deleted only remove finalizers: they must pass while Berth is away,
   # or its namespace could never go.
   - name: not-a-finalizer-update
