@@ -145,19 +145,19 @@ TEST_F(SandboxRequestsTest, TheSameIdAndSpecGetTheSameSandbox) {
 
 TEST_F(SandboxRequestsTest, AnIdIsKnownToTheNextReplica) {
   const auto first = Ask(Body(R"(,"requestID":"r1")"));
-  SandboxRequests next(executor_);
-  next.Open(*system_, api_, &registry_);
   std::vector<Answered> answers;
   for (const char* spec : {R"(,"requestID":"r1")", R"(,"requestID":"r1","workingDir":"/x")"}) {
+    SandboxRequests next(executor_);
+    next.Open(*system_, api_, &registry_);
     kube::JsonDocument document;
     next.Create({.ns = "default", .object = *document.Parse(Body(spec))}, executor_,
                 [&](Answered answer) { answers.push_back(std::move(answer)); });
     Advance(1s);
+    next.Close();
   }
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_EQ(Told(answers[0], "sandboxUID"), Told(first, "sandboxUID"));
   EXPECT_EQ(Code(answers[1]), 409);
-  next.Close();
 }
 
 TEST_F(SandboxRequestsTest, ANameThatIsTakenIsAlreadyThere) {
