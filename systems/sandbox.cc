@@ -72,7 +72,7 @@ class Sandbox : public EngineSystem<sandbox::System, sandbox::Desk> {
         host.executor, host.transport, host.leadership, *host.sandbox_agents,
         sandbox::System::Options{.stamp_key = host.derive_key("sandbox allocation"),
                                  .registry = &host.registry}));
-    requests_.Open(*engine_, host.transport);
+    requests_.Open(*engine_, host.transport, &host.registry);
     executor_ = &host.executor;
     FindName(kube::Api(host.transport));
   }
@@ -114,8 +114,9 @@ std::string Sandbox::demo_commands(const std::filesystem::path& dir) const {
       R"(  kubectl apply -f {}    # a pool of two agents with five slots each, and four sandboxes
   kubectl wait sbx/shell sbx/web sbx/api sbx/batch --for=condition=Ready --timeout=60s
   kubectl get sbx                            # Pending, Bound, Running; -w to follow them
-  kubectl get agents                         # the slots of each agent
-  kubectl create -f {}    # one call that creates a sandbox, and answers once it runs
+  kubectl get sbxpool                        # agents, and the slots that are free
+  kubectl get agents                         # slots that are bound, reserved, draining; reservations likewise
+  kubectl create -f {} -o yaml    # answers once the sandbox runs; sent again, it gets the same one
   kubectl annotate sbx shell --overwrite sandbox.fast.io/allocation='{{"assignedPod":"mine"}}'   # forged: Berth removes it
 )",
       (dir / kExample).string(), (dir / kRequest).string());

@@ -137,13 +137,13 @@ TEST_F(AgentsTest, TheNextLeadersSlotsReplaceTheLastOnes) {
 TEST_F(AgentsTest, ALaterPodOfTheSameNameTakesThePlaceOfTheFirst) {
   Publish();
   registry().RemoveAgent("u1");
-  Put("u1b", "pod-1");
+  Put("a-later-uid", "pod-1");
   Put("u4", "pod-1", "other");
   Publish();
   EXPECT_THAT(Names(agents_.store()), ElementsAre("default/pod-1", "default/pod-2", "other/pod-1"));
   EXPECT_EQ(Json::parse(agents_.store().Get("default", "pod-1")->json)["spec"]["podUID"],
-            Json("u1b"));
-  registry().RemoveAgent("u1b");
+            Json("a-later-uid"));
+  registry().RemoveAgent("a-later-uid");
   Publish();
   EXPECT_THAT(Names(agents_.store()), ElementsAre("default/pod-2", "other/pod-1"));
 }

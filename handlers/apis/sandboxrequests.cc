@@ -19,6 +19,8 @@ using sandbox::kSandboxes;
 using sandbox::Phase;
 
 constexpr std::size_t kShownHash = 16;  // hex digits of it in a name
+const prometheus::Histogram::BucketBoundaries kSeconds = {
+    0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 45};
 constexpr std::string_view kHex = "0123456789abcdef";
 
 std::string Hex(std::string_view bytes) {
@@ -246,7 +248,17 @@ void SandboxRequests::Begin(Wish wish, async::Executor& home, Answer answer) {
 }
 
 async::Task<void> SandboxRequests::Serve(Waiter* waiter) {
-  waiter->Tell(co_await Carry(&waiter->wish));
+  const async::TimePoint began = control_.Now();
+  Answered answer = co_await Carry(&waiter->wish);
+  if (durations_ && !waiter->wish.dry_run) {
+    const std::chrono::duration<double> took = control_.Now() - began;
+    durations_
+        ->Add({{"mode", waiter->wish.strong ? "strong" : "fast"},
+               {"success", answer ? "true" : "false"}},
+              kSeconds)
+        .Observe(took.count());
+  }
+  waiter->Tell(std::move(answer));
 }
 
 async::Task<SandboxRequests::Answered> SandboxRequests::Carry(const Wish* wish) {
@@ -267,6 +279,11 @@ async::Task<SandboxRequests::Answered> SandboxRequests::Carry(const Wish* wish) 
 }
 
 async::Task<std::expected<Json, kube::Status>> SandboxRequests::Store(const Wish* wish) {
+  // A create of what exists would reserve a slot before the API server refuses it.
+  if (system_->Find(Format("{}/{}", wish->ns, wish->name)) != nullptr) {
+    auto found = co_await FindStored(wish);
+    if (found || found.error().code != 404) co_return found;
+  }
   Json request;
   request["id"] = wish->id;
   request["hash"] = wish->hash;
@@ -408,9 +425,15 @@ SandboxRequests::Outcome SandboxRequests::OutcomeOf(const Wish& wish, const Json
   return outcome;
 }
 
-void SandboxRequests::Open(sandbox::System& system, kube::Transport& transport) {
+void SandboxRequests::Open(sandbox::System& system, kube::Transport& transport,
+                           prometheus::Registry* registry) {
   system_ = &system;
   transport_ = &transport;
+  durations_ = registry ? &prometheus::BuildHistogram()
+                               .Name("fastpath_create_sandbox_duration_seconds")
+                               .Help("SandboxRequests, by mode and success.")
+                               .Register(*registry)
+                        : nullptr;
   listening_ = system.Listen([this](const std::string& key, const sandbox::Sandbox&) {
     // Who waits may ask the system, which is telling others yet.
     if (strong_.contains(key)) control_.Post([this, key] { Notice(key); });
@@ -426,6 +449,7 @@ void SandboxRequests::Close() {
   strong_.clear();
   system_ = nullptr;
   transport_ = nullptr;
+  durations_ = nullptr;
 }
 
 }  // namespace berth::apis

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
 #include <chrono>
 #include <cstdint>
 #include <list>
@@ -42,8 +45,9 @@ class SandboxRequests : public Action {
   const ResourceType& type() const override { return type_; }
   void Create(const Call& call, async::Executor& home, Answer answer) override;
 
-  // On the control thread: serves until Close. Both outlive that.
-  void Open(sandbox::System& system, kube::Transport& transport);
+  // On the control thread: serves until Close. All outlive that. `registry`: where
+  // fastpath_create_sandbox_duration_seconds is, by mode and success; null for nowhere.
+  void Open(sandbox::System& system, kube::Transport& transport, prometheus::Registry* registry);
   // On the control thread: from now on, and for those that wait, the answer is a 503.
   void Close();
 
@@ -83,6 +87,7 @@ class SandboxRequests : public Action {
   // Of the control thread.
   sandbox::System* system_ = nullptr;
   kube::Transport* transport_ = nullptr;
+  prometheus::Family<prometheus::Histogram>* durations_ = nullptr;
   async::Handle listening_;
   std::list<std::unique_ptr<Waiter>> waiters_;
   std::multimap<std::string, std::function<void()>> strong_;  // by "namespace/name"

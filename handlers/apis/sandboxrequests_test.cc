@@ -46,7 +46,7 @@ class SandboxRequestsTest : public SandboxTest {
  protected:
   SandboxRequestsTest() {
     api_.system = system_.get();
-    requests_.Open(*system_, api_);
+    requests_.Open(*system_, api_, &registry_);
     CreatePool("pool", 2);
   }
   ~SandboxRequestsTest() override { requests_.Close(); }
@@ -108,6 +108,11 @@ TEST_F(SandboxRequestsTest, StrongAnswersOnceItRuns) {
   EXPECT_EQ(Told(answer, "phase"), "Running");
   EXPECT_EQ(Phase("box"), "Running");
   EXPECT_EQ(agents_.Running().size(), 1u);
+  const auto families = registry_.Collect();
+  const auto found = std::ranges::find(families, "fastpath_create_sandbox_duration_seconds",
+                                       &prometheus::MetricFamily::name);
+  ASSERT_NE(found, families.end());
+  EXPECT_EQ(found->metric.at(0).histogram.sample_count, 1u);
 }
 
 TEST_F(SandboxRequestsTest, StrongGivesUpInTimeAndTheSandboxStays) {
@@ -129,6 +134,7 @@ TEST_F(SandboxRequestsTest, TheSameIdAndSpecGetTheSameSandbox) {
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(Told(first, "sandboxUID"), Told(again, "sandboxUID"));
   EXPECT_EQ(agents_.creates, 1);
+  EXPECT_EQ(Counts().reserved, 0u) << "a repeated request takes a slot";
   const auto other = Ask(Body(R"(,"requestID":"r1","args":["x"])"));
   EXPECT_EQ(Code(other), 409);
   const auto renamed = Ask(Body(R"(,"requestID":"r1","name":"another")"));
@@ -139,19 +145,19 @@ TEST_F(SandboxRequestsTest, TheSameIdAndSpecGetTheSameSandbox) {
 
 TEST_F(SandboxRequestsTest, AnIdIsKnownToTheNextReplica) {
   const auto first = Ask(Body(R"(,"requestID":"r1")"));
-  SandboxRequests next(executor_);
-  next.Open(*system_, api_);
   std::vector<Answered> answers;
   for (const char* spec : {R"(,"requestID":"r1")", R"(,"requestID":"r1","workingDir":"/x")"}) {
+    SandboxRequests next(executor_);
+    next.Open(*system_, api_, &registry_);
     kube::JsonDocument document;
     next.Create({.ns = "default", .object = *document.Parse(Body(spec))}, executor_,
                 [&](Answered answer) { answers.push_back(std::move(answer)); });
     Advance(1s);
+    next.Close();
   }
   ASSERT_EQ(answers.size(), 2u);
   EXPECT_EQ(Told(answers[0], "sandboxUID"), Told(first, "sandboxUID"));
   EXPECT_EQ(Code(answers[1]), 409);
-  next.Close();
 }
 
 TEST_F(SandboxRequestsTest, ANameThatIsTakenIsAlreadyThere) {
