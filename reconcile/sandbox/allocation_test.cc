@@ -83,13 +83,14 @@ TEST_F(SandboxAllocationTest, AnObjectThatComesLateIsAssignedAnew) {
 }
 
 TEST_F(SandboxAllocationTest, AnAnnotationThatWasCopiedBindsOneSandbox) {
-  CreatePool("pool", 2, 1);
+  CreatePool("pool", 1, 2);
   const std::string stamp = Stamp("a");
   CreateSandbox("a", "pool", "", Annotated(stamp));
-  CreateSandbox("b", "pool", "", Annotated(stamp));
   ASSERT_TRUE(WaitFor("a", "Running"));
+  CreateSandbox("b", "pool", "", Annotated(stamp));
   ASSERT_TRUE(WaitFor("b", "Running"));
-  EXPECT_NE(Pod("a"), Pod("b"));
+  EXPECT_NE(Read("a").status.allocation_id, Read("b").status.allocation_id);
+  EXPECT_THAT(Events(), Contains("ForgedAllocation"));
 }
 
 // Flaw 27 of v2: an annotation without a status let the finalizer go without the agent.
