@@ -44,7 +44,7 @@ void DiffTracker::CreateService(World& world, const std::string& name) {
                                 R"("selector":{{"app":"a{}"}},"ports":[{}]{}}}}})",
                                 name, app, ports, more)});
   if (made.code == 201 && more.empty() && Below(6) == 0) {
-    MakeMigratedService(difftracker::LowerCase(UidOf(made.body)));
+    MakeMigratedService(difftracker::LowerCase(UidOf(made.body())));
   }
 }
 

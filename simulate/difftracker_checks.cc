@@ -177,7 +177,7 @@ std::optional<std::string> DiffTracker::CheckProvisioned(const Json& service) co
 }
 
 std::optional<std::string> DiffTracker::CheckTags(World& world, const Wanted& wanted) const {
-  const std::string cluster = UidOf(world.Ask({.path = "/api/v1/namespaces/kube-system"}).body);
+  const std::string cluster = UidOf(world.Ask({.path = "/api/v1/namespaces/kube-system"}).body());
   for (const std::string& key : wanted.resources) {
     if (foreign_.contains(key)) continue;
     const std::string tag =
