@@ -111,17 +111,18 @@ void Ipam::Refused(World& world, const kube::Request& request) {
   if (!answers || request.method != kube::Method::kPost || !request.path.ends_with("/subnets")) {
     return;
   }
-  const Json claim_ref = Part(Part(Json::parse(request.body), "spec"), "claimRef");
+  const Json subnet = Json::parse(request.body);
+  const Json& claim_ref = Part(Part(subnet, "spec"), "claimRef");
   const std::string uid = Text(claim_ref, "uid");
   const auto claims = request.path.substr(0, request.path.rfind('/')) + "/subnetclaims/";
   const auto claim = world.Ask({.path = claims + Text(claim_ref, "name")});
-  if (claim.code != 200 || UidOf(claim.body) != uid || tampered_.contains(uid) ||
-      ReasonOf(claim.body) == "SubnetRefused") {
+  if (claim.code != 200 || UidOf(claim.body()) != uid || tampered_.contains(uid) ||
+      ReasonOf(claim.body()) == "SubnetRefused") {
     refused_.erase(uid);
     return;
   }
   if (++refused_[uid] < kUntilTold || untold_) return;
-  untold_ = Format("claim {} does not say that its Subnet is refused", NameOf(claim.body));
+  untold_ = Format("claim {} does not say that its Subnet is refused", NameOf(claim.body()));
 }
 
 void Ipam::ForgetForced(World& world) {

@@ -65,7 +65,7 @@ void IpamStories::SubnetWasMade(const Json& subnet) const {
   const std::string path = PathOf("subnetclaims/" + name);
   const auto claim = world_.Ask({.path = path});
   if (claim.code != 200) return;
-  const std::string cluster = Text(Part(claim.body["metadata"], "annotations"), kFickle);
+  const std::string cluster = Text(Part(claim.body()["metadata"], "annotations"), kFickle);
   if (cluster.empty()) return;
   world_.scheduler().After(
       world_.random().Between(async::Duration(), std::chrono::milliseconds(30)),

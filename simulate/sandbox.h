@@ -11,6 +11,7 @@
 #include "cloud/simulator/agent/agents.h"
 #include "cloud/simulator/agent/transport.h"
 #include "cloud/simulator/transport.h"
+#include "simulate/documents.h"
 #include "simulate/system_scenario.h"
 
 namespace berth::simulate {
@@ -78,11 +79,11 @@ class Sandbox : public SystemScenario {
   // sandbox_checks.cc
   void FollowPods(World& world);
   std::optional<std::string> CheckContainers() const;
-  std::optional<std::string> CheckAssignments(const std::vector<Json>& sandboxes);
-  std::optional<std::string> CheckGone(const std::vector<Json>& sandboxes);
+  std::optional<std::string> CheckAssignments(const Documents& sandboxes);
+  std::optional<std::string> CheckGone(const Documents& sandboxes);
   std::optional<std::string> UnsettledSandbox(const Json& sandbox) const;
-  std::optional<std::string> UnsettledAgents(const std::vector<Json>& sandboxes) const;
-  bool HasRoom(const Json& sandbox, const std::vector<Json>& sandboxes) const;
+  std::optional<std::string> UnsettledAgents(const Documents& sandboxes) const;
+  bool HasRoom(const Json& sandbox, const Documents& sandboxes) const;
 
   World* world_ = nullptr;
   cloud::simulator::agent::Agents agents_;

@@ -35,7 +35,8 @@ std::string PhaseOf(const Json& sandbox) { return Text(Part(sandbox, "status"), 
 // Agents run where the machinery runs their pods; a pod's agent ends when the pod is gone.
 void Sandbox::FollowPods(World& world) {
   std::map<std::string, Pod> now;
-  for (const Json& object : world.List("/api/v1/pods?labelSelector=app%3Dsandbox-agent")) {
+  for (const Json& object : world.List("/api/v1/pods")) {
+    if (Text(Part(object["metadata"], "labels"), "app") != "sandbox-agent") continue;
     kube::JsonDocument document;
     const auto parsed = document.Parse(object.to_string());
     if (!parsed) continue;
@@ -83,7 +84,7 @@ std::optional<std::string> Sandbox::CheckContainers() const {
 }
 
 // No agent has more sandboxes than slots, nor a port twice.
-std::optional<std::string> Sandbox::CheckAssignments(const std::vector<Json>& sandboxes) {
+std::optional<std::string> Sandbox::CheckAssignments(const Documents& sandboxes) {
   std::map<std::string, Assigned> now;
   std::map<std::string, std::vector<const Assigned*>> by_pod;
   for (const Json& object : sandboxes) {
@@ -116,7 +117,7 @@ std::optional<std::string> Sandbox::CheckAssignments(const std::vector<Json>& sa
 }
 
 // A Sandbox is gone only when its absence was proven.
-std::optional<std::string> Sandbox::CheckGone(const std::vector<Json>& sandboxes) {
+std::optional<std::string> Sandbox::CheckGone(const Documents& sandboxes) {
   std::set<std::string> now;
   for (const Json& object : sandboxes) now.insert(UidOf(object));
   std::optional<std::string> wrong;
@@ -132,7 +133,7 @@ std::optional<std::string> Sandbox::CheckGone(const std::vector<Json>& sandboxes
 }
 
 // Whether an agent of the sandbox's pool can take it. One that has restarted may get nothing new.
-bool Sandbox::HasRoom(const Json& object, const std::vector<Json>& sandboxes) const {
+bool Sandbox::HasRoom(const Json& object, const Documents& sandboxes) const {
   const std::string prefix = Text(object["spec"], "poolRef") + "-agent-";
   const std::string ns = Text(object["metadata"], "namespace");
   const std::set<int> ports = PortsOf(object);
@@ -186,7 +187,7 @@ std::optional<std::string> Sandbox::UnsettledSandbox(const Json& object) const {
 }
 
 // Every container is of a Sandbox that says so, and runs if that is Running.
-std::optional<std::string> Sandbox::UnsettledAgents(const std::vector<Json>& sandboxes) const {
+std::optional<std::string> Sandbox::UnsettledAgents(const Documents& sandboxes) const {
   std::map<std::string, const Json*> by_id;
   for (const Json& object : sandboxes) by_id[Text(Part(object, "status"), "sandboxID")] = &object;
   std::set<std::string> running;

@@ -78,6 +78,7 @@ class Server::Impl {
   }
 
   std::optional<Objects> Look(const std::string& path) const {
+    if (path.contains('?')) return std::nullopt;
     const auto target = RequestTarget::Parse(path);
     const auto place = target ? ReadPath(*target) : std::nullopt;
     if (!place) return std::nullopt;

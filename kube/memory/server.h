@@ -47,7 +47,8 @@ class Server {
   void Handle(const Request& request, Done done);
 
   // The object that a path names, or those of the collection, in the order of a list: as they are
-  // stored, without text that has to be read again. None for a path that nobody serves.
+  // stored, without text that has to be read again. None for a path that nobody serves, or one with
+  // a query.
   using Objects = std::vector<std::shared_ptr<const Object>>;
   std::optional<Objects> Look(const std::string& path) const;
 
