@@ -76,9 +76,8 @@ kube::Result<Request> Decode(kube::JsonView review) {
   const kube::JsonView in = review["request"];
   if (!in.is_object()) return kube::Terminal("the AdmissionReview has no request");
   const auto [uid, resource, sub_resource, name, ns, operation, object, old_object, dry_run,
-              user_info] =
-      in.Members("uid", "resource", "subResource", "name", "namespace", "operation", "object",
-                 "oldObject", "dryRun", "userInfo");
+              user_info] = in.Members("uid", "resource", "subResource", "name", "namespace",
+                                      "operation", "object", "oldObject", "dryRun", "userInfo");
   Request request;
   request.uid = uid.StringOr("");
   if (!IsUid(request.uid)) return kube::Terminal("request.uid is missing or malformed");
