@@ -177,6 +177,8 @@ void Eip::ForgeOwner(World& world) {
     return WriteStatus(world, NameOf(object), status);
   }
   Note(world);
+  eip = cloud_.vpc().Find(id);  // a release may have ended meanwhile
+  if (!eip) return;
   forged_.insert(UidOf(object));
   cloud::Tags tags = eip->tags;
   tags[std::string(eip::kOwnerTag)] = UidOf(object);

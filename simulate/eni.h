@@ -82,6 +82,7 @@ class Eni : public SystemScenario {
   void Meddle(World& world);
   void MeddleWith(World& world, const std::string& id, std::uint64_t how);
   void AddOthers(World& world);
+  bool IsTaken(const EniFleet::Server& server) const;
   void AddOthersOnEflo(World& world, const EniFleet::Server& server);
   void SomeFault(World& world);
   void SomeStorm(World& world);
@@ -100,6 +101,8 @@ class Eni : public SystemScenario {
   std::optional<std::string> CheckLeaks() const;
   std::optional<std::string> CheckNode(World& world, const NodeView& node) const;
   std::optional<std::string> CheckAgreement(const NodeView& node) const;
+  bool HasLivePod(const NicView& nic) const;
+  bool HoldsEarlier(const NodeView& node, const std::string& id) const;
   std::optional<std::string> CheckNic(const NodeView& node, const std::string& id) const;
   std::optional<std::string> CheckPods(const NodeView& node) const;
   std::optional<std::string> CheckPool(const NodeView& node) const;

@@ -153,17 +153,31 @@ std::optional<std::string> Eni::CheckAgreement(const NodeView& node) const {
   return std::nullopt;
 }
 
+bool Eni::HasLivePod(const NicView& nic) const {
+  return std::ranges::any_of(nic.ipv4, [&](const auto& entry) {
+    return entry.second.bound() && pods_->Live(entry.second);
+  });
+}
+
+// Whether the ENI was made for a server that was replaced, the cloud has detached it, and pods are
+// bound to it still: until these are deleted it is to be attached, perhaps in vain
+// (docs/eni-tasks.md, "What is not there yet").
+bool Eni::HoldsEarlier(const NodeView& node, const std::string& id) const {
+  const cloud::Eni* eni = products_.Find(id);
+  if (!eni || !eni->instance_id.empty() || !HasLivePod(node.nics.at(id))) return false;
+  const auto server = eni->tags.find(std::string(eni::kInstanceTag));
+  return server != eni->tags.end() && server->second != node.instance;
+}
+
 std::optional<std::string> Eni::CheckNic(const NodeView& node, const std::string& id) const {
   const NicView& nic = node.nics.at(id);
   const cloud::Eni* eni = products_.Find(id);
+  // A binding never changes: the pod keeps the address that others took away until it is deleted.
   if (!eni) {
-    // A binding never changes: the pod keeps the address that others took away until it is deleted.
-    const bool has_pod = std::ranges::any_of(nic.ipv4, [&](const auto& entry) {
-      return entry.second.bound() && pods_->Live(entry.second);
-    });
-    return has_pod ? std::nullopt
-                   : std::optional(Format("{} shows {}, which is gone", node.name, id));
+    return HasLivePod(nic) ? std::nullopt
+                           : std::optional(Format("{} shows {}, which is gone", node.name, id));
   }
+  if (HoldsEarlier(node, id)) return std::nullopt;
   // Others moved it, or took its tags: whether it is still Berth's depends on when a sync came.
   if (nic.type == "Primary" || witness_->IsMeddled(id)) return std::nullopt;
   if (eni->status != "InUse" || eni->instance_id != node.instance) {

@@ -234,6 +234,14 @@ void Eni::MeddleWith(World& world, const std::string& id, std::uint64_t how) {
   }
 }
 
+// Whether the Node names ENIs for all places of its server. Others do not take the place of one
+// that they have detached under pods: Berth could only ask again without end, and the settled state
+// would not be quiet.
+bool Eni::IsTaken(const EniFleet::Server& server) const {
+  const NodeView* node = nodes_->Find(server.node);
+  return node && node->instance == server.instance && node->nics.size() + 1 >= server.adapters;
+}
+
 // An ENI of others: with a blocked tag or without, attached to a server or not;
 // of Terway, or of Berth in another cluster.
 void Eni::AddOthers(World& world) {
@@ -269,10 +277,7 @@ void Eni::AddOthers(World& world) {
   }
   world.Trace("others create {} with the tag {}", id, kTags[which][1]);
   if (random.Chance(0.3)) return;
-  // Others do not take the place of an ENI that they have detached under pods: Berth could only ask
-  // again without end, and the settled state would not be quiet.
-  const NodeView* node = nodes_->Find(server.node);
-  if (node && node->instance == server.instance && node->nics.size() + 1 >= server.adapters) return;
+  if (IsTaken(server)) return;
   // One of Terway's is the node's to use, and goes with it.
   if (which == 0) witness_->Inherit(id);
   Do(world, "AttachNetworkInterface",
@@ -281,6 +286,7 @@ void Eni::AddOthers(World& world) {
 
 // An ENI of others that EFLO binds to the server, without a tag.
 void Eni::AddOthersOnEflo(World& world, const EniFleet::Server& server) {
+  if (IsTaken(server)) return;
   const auto made = cloud_.eflo().Do({.action = "CreateElasticNetworkInterface",
                                       .caller = "others",
                                       .account = simulator::kDefaultAccount,
