@@ -29,7 +29,7 @@ struct Request {
   std::string_view name;  // empty on a create with generateName
   Operation operation = Operation::kCreate;
   bool dry_run = false;
-  std::string_view user;  // the name of who asks
+  std::string_view user;      // the name of who asks
   kube::JsonView object;      // absent on delete
   kube::JsonView old_object;  // absent on create
 };
