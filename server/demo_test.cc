@@ -207,7 +207,7 @@ TEST_F(DemoTest, AggregatedDiscoveryNamesEveryGroup) {
   for (const Json& group : Json::parse(answer->body)["items"].array_range())
     resources[group["metadata"]["name"].as_string()] = group["versions"][0]["resources"].size();
   EXPECT_EQ(resources["plexaubnet.io"], 4);
-  EXPECT_EQ(resources["live.berth.dev"], 7);
+  EXPECT_EQ(resources["live.berth.dev"], 10);
   const auto core = Connect().Exchange(Get("/api", Authorized({"Accept: " + form})));
   EXPECT_EQ(Json::parse(Body(core))["items"][0]["versions"][0]["version"], "v1");
 }
