@@ -64,7 +64,7 @@ suites_of_modules() {
   done
   suite simulate-toy "$root/build/release/simulate/simulate" toy --seeds 2000
   # Ranges begin after seeds that show faults which are not mended: simulate/README.md lists them.
-  suite simulate-ipam "$root/build/release/simulate/simulate" ipam --first 1700 --seeds 2000 --coverage
+  suite simulate-ipam "$root/build/release/simulate/simulate" ipam --first 5000 --seeds 1700 --coverage
   suite simulate-eip "$root/build/release/simulate/simulate" eip --seeds 1000 --coverage
   suite simulate-eni "$root/build/release/simulate/simulate" eni --first 340 --seeds 1600 --coverage
   suite simulate-difftracker "$root/build/release/simulate/simulate" difftracker --seeds 300
