@@ -108,7 +108,7 @@ struct AgentStatus {
 // that is destroyed hangs up: an agent gives up the create then.
 class SandboxAgents {
  public:
-  // What a create may take; the agent's own limit is 30 s.
+  // The longest that a create may take; the agent's own limit is 30 s.
   static constexpr std::chrono::seconds kCreateTimeout{35};
   static constexpr std::chrono::seconds kStatusTimeout{5};
   static constexpr std::chrono::seconds kDeleteTimeout{5};

@@ -149,7 +149,7 @@ void DiffTracker::Meddle(World& world) {
     case 4:
       return RemoveSomeTag(name);
     case 5:
-      // What is not tagged yet would be nobody's.
+      // A resource without the tag would be nobody's.
       if (cloud_.gateway().MappingsOf(name) == 0 && IsTagged(name))
         cloud_.gateway().EraseService(name);
       return;

@@ -61,7 +61,7 @@ std::string PublicIpOf(const Json& service) {
                 IsIpv6(service) ? "-v6" : "");
 }
 
-// What only one of them has.
+// The names that only one of them has.
 std::string Difference(const std::set<std::string>& a, const std::set<std::string>& b) {
   std::vector<std::string> differences;
   std::ranges::set_symmetric_difference(a, b, std::back_inserter(differences));

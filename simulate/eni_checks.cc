@@ -142,7 +142,7 @@ std::optional<std::string> Eni::CheckAgreement(const NodeView& node) const {
     const std::string& id = eni.id;
     if (eni.instance_id != node.instance || eni.type == "Primary") continue;
     if (!witness_->IsOthers(id) && !witness_->IsMeddled(id)) ++made;
-    // One that others could not make on EFLO is bound, and never in use.
+    // An ENI that others could not make on EFLO is bound, and never in use.
     const bool is_failed = witness_->IsOthers(id) && eni.status.ends_with("Failed");
     if (eni.type != "Member" && !is_failed && !node.nics.contains(id)) {
       return Format("{} does not show {}", node.name, id);

@@ -29,7 +29,7 @@ SandboxRequest Wanted(const std::string& uid, int attempt = 1) {
           .attempt = attempt};
 }
 
-// What an agent says, byte by byte.
+// Answers of an agent, byte by byte.
 class AgentAnswersTest : public testing::Test {
  protected:
   template <typename T>

@@ -435,7 +435,7 @@ void SandboxRequests::Open(sandbox::System& system, kube::Transport& transport,
                                .Register(*registry)
                         : nullptr;
   listening_ = system.Listen([this](const std::string& key, const sandbox::Sandbox&) {
-    // Who waits may ask the system, which is telling others yet.
+    // A waiter may ask the system, which is still telling others.
     if (strong_.contains(key)) control_.Post([this, key] { Notice(key); });
   });
 }

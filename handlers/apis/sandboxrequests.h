@@ -52,7 +52,7 @@ class SandboxRequests : public Action {
   void Close();
 
  private:
-  // What is asked for, taken out of the call.
+  // The content of a call.
   struct Wish {
     std::string ns;
     std::string name;  // of the Sandbox

@@ -38,7 +38,7 @@ std::string TextOf(const ParsedIp& ip) {
 
 bool IsTrueText(std::string_view text) { return LowerCase(text) == "true"; }
 
-// Who is let in, where that is not everybody.
+// The source ranges, where not everybody is let in.
 void ReadSourceRanges(kube::JsonView ranges, kube::JsonView annotations, Service& service) {
   bool everybody = false;
   std::string text;

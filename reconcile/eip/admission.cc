@@ -62,7 +62,7 @@ struct Terms {
 
 Terms TermsOf(const Proposal& proposal) {
   Terms terms;
-  // Those of the status are of an address that is lost otherwise.
+  // The charge types of the status describe an address that would be lost otherwise.
   if (HasAddress(proposal.object)) {
     terms = {proposal.internet_charge_type, proposal.instance_charge_type};
   }

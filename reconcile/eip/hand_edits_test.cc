@@ -80,7 +80,7 @@ TEST_F(EipHandEditTest, TagsThatAnImportHadBeforeAreNotTakenOff) {
   EXPECT_EQ(cloud_.vpc().Find(id)->tags, (cloud::Tags{{"team", "shop"}}));
 }
 
-// Those of an address that Berth has allocated are its own.
+// The tags of an address that Berth has allocated are its own.
 TEST_F(EipHandEditTest, TagsAreTakenOffAfterAStatusWasLost) {
   Create("web", R"("tags":{"team":"shop"})");
   executor_.Advance(30s);

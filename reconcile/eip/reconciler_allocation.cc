@@ -264,7 +264,7 @@ async::Task<Reconciler::Next> Reconciler::Own(Pass* pass, std::string id, std::s
   facts["account"] = pass->here.account;
   if (origin == Origin::kCreated) {
     const cloud::Tags given = GivenTags(pass->object, tags);
-    // Those of an address that it had before are known.
+    // The tags of an address that it had before are known.
     if (is_new) facts["tags"] = given.empty() ? Json::null() : TextsOf(given);
     facts["attempts"] = pass->object.attempt.number;
     if (pass->object.on_foreign == "adopt" && !pass->object.attempt) facts["adopted"] = true;

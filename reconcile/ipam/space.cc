@@ -304,7 +304,7 @@ std::optional<Space::Beside> Space::GivenBeside(const std::string& pool, const C
   const PoolState* state = Find(pool);
   if (!state) return std::nullopt;
   for (const PoolState* other : Overlapping(state->pool.id.ns, block)) {
-    // What a pool below has given out is held in this one.
+    // Blocks that a pool below has given out are held in this one.
     if (other == state || IsAncestor(other->key, pool) || IsAncestor(pool, other->key)) continue;
     if (const auto given = GivenOf(*other, block)) return Beside{*given, other};
   }

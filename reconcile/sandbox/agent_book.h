@@ -16,9 +16,9 @@
 
 namespace berth::sandbox {
 
-// What all agents tell of themselves. Each is asked every `each`, all in parallel, so that one that
-// hangs delays no other; an answer may take cloud::SandboxAgents::kStatusTimeout. Of the control
-// thread.
+// The states of all agents, as they tell them. Each is asked every `each`, all in parallel, so that
+// one that hangs delays no other; an answer may take cloud::SandboxAgents::kStatusTimeout. Of the
+// control thread.
 class AgentBook {
  public:
   // Questions in a row without an answer after which an agent counts as silent.

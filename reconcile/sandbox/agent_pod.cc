@@ -10,7 +10,7 @@ namespace berth::sandbox {
 namespace {
 
 constexpr std::string_view kInfraDir = "/opt/fast-sandbox/infra";
-// What agents run sandboxes through.
+// The helper through which agents run sandboxes.
 constexpr std::string_view kInfraInit =
     "cat <<'EOF' > /opt/fast-sandbox/infra/fs-helper\n"
     "#!/bin/sh\n"

@@ -1,6 +1,6 @@
 #include "reconcile/sandbox/system_fixture_test.h"
 
-// What becomes of sandboxes: flaws of fast-sandbox that Berth does not have, each named after the
+// The life of sandboxes: flaws of fast-sandbox that Berth does not have, each named after the
 // behaviour that holds.
 namespace berth::sandbox {
 namespace {

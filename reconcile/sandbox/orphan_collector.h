@@ -39,7 +39,7 @@ class OrphanCollector {
   async::Task<void> LookIn(std::string ns, std::map<Suspect, std::string> found);
 
   const Parts parts_;
-  // Those that the API server did not have at the last look.
+  // Containers whose Sandbox the API server did not have at the last look.
   std::map<Suspect, async::TimePoint> suspects_;
   async::Running running_;
 };

@@ -8,7 +8,7 @@
 
 namespace berth::sandbox {
 
-// What metadata and spec ask for.
+// The wish of metadata and spec.
 enum class Wish : std::uint8_t {
   kRun,
   kReset,   // resetRevision is later than the accepted one
@@ -16,7 +16,7 @@ enum class Wish : std::uint8_t {
   kDelete,
 };
 
-// What is known of the sandbox's attempt on its agent.
+// The state of the sandbox's attempt on its agent, as far as it is known.
 enum class Sight : std::uint8_t {
   kNone,      // no agent is assigned
   kGone,      // the pod's UID is gone
@@ -62,7 +62,7 @@ std::string_view ToString(Action action);
 // A deletion goes before an expiry, that before a reset, that before all else.
 Wish WishOf(const Sandbox& sandbox, async::WallTime now);
 
-// What is done about a sandbox. Pure, and complete: every combination has an answer. O(1).
+// The next action for a sandbox. Pure, and complete: every combination has an answer. O(1).
 Action Decide(Wish wish, Phase phase, Sight sight, Circumstances circumstances);
 
 // Whether something can still be on the agent: the slot is not to be given to others.

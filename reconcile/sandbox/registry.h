@@ -19,7 +19,7 @@
 
 namespace berth::sandbox {
 
-// What an agent is, apart from its slots. Put by whoever follows pods and probes.
+// An agent without its slots. Put by whoever follows pods and probes.
 struct AgentFacts {
   std::string pod_uid;
   std::string pod;
@@ -55,7 +55,7 @@ struct Placement {
   const Slot* slot = nullptr;
 };
 
-// What a sandbox wants of an agent.
+// A sandbox's demands on an agent.
 struct SlotRequest {
   std::string ns;
   std::string pool;

@@ -154,7 +154,7 @@ Sight SandboxReconciler::SeeUnlisted(Pass* pass, const AgentBook::Agent& agent) 
   const AgentFacts* facts = parts_.registry.FindAgent(agent.pod.id.uid);
   if (is_untouched && (!facts || !facts->open)) memory.rejected = true;  // it gets nothing new
   if (is_untouched && memory.rejected) return Sight::kAbsent;
-  // What was listed since the restart was not forgotten in it.
+  // The restart has not forgotten a sandbox that was listed after it.
   if (agent.restarted() && memory.listed_restarts != agent.pod.restarts) return Sight::kForgot;
   const async::TimePoint asked = agent.asked.value_or(async::TimePoint());
   if (!memory.unlisted) memory.unlisted = asked;

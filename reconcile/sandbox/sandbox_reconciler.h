@@ -89,7 +89,7 @@ class SandboxReconciler {
   Circumstances CircumstancesOf(const Pass& pass) const;
   std::optional<cloud::AgentAddress> AddressOf(const Pass& pass) const;
 
-  // What has to be so before anything else is decided: whose it is, and its finalizer.
+  // Sees to the owner and the finalizer, before anything else is decided.
   async::Task<kube::Result<void>> Tend(Pass* pass);
   async::Task<Next> Take(Pass* pass, Action action, Wish wish, Sight sight);
   async::Task<kube::Result<void>> Adopt(Pass* pass);

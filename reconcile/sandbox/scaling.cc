@@ -34,7 +34,7 @@ ScalingStep Scale(const Pool& pool, const Demand& demand, std::vector<PoolPod> p
     const auto capacity = static_cast<std::size_t>(pod.capacity);
     if (pod.usable && capacity > pod.slots) free += capacity - pod.slots;
   }
-  // Those that serve nobody yet go first, then the newest by name.
+  // Pods that serve nobody yet go first, then the newest by name.
   std::ranges::sort(pods, {}, [](const PoolPod& pod) { return std::tuple(pod.open, pod.name); });
   for (const PoolPod& pod : pods) {
     if (usable <= desired) break;

@@ -9,7 +9,7 @@
 
 namespace berth::sandbox {
 
-// What a pool's size is decided by.
+// The figures that decide a pool's size.
 struct Demand {
   std::size_t active = 0;   // sandboxes that are Bound or Running and not being deleted
   std::size_t pending = 0;  // that are Pending, and reservations
@@ -34,7 +34,7 @@ struct ScalingStep {
   std::vector<std::string> remove;  // UIDs of idle pods, in the order to try
 };
 
-// What is to be done now. Creates when usable pods, and those `expected` that are created and not
+// The next step. Creates when usable pods, and those `expected` that are created and not
 // seen yet, are fewer than desired, never above poolMax in all. Removes idle pods only, beyond
 // the desired ones; with a bufferMax those alone whose slots are too many to be kept free. O(n log
 // n).

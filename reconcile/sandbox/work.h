@@ -90,7 +90,7 @@ class Work : public Slots {
   void SetBaselines();
   // An answer after the last restart lists all that the registry has on the agent.
   bool HasForgottenNothing(const AgentBook::Agent& agent) const;
-  // What is known of an agent, told to the registry.
+  // Tells the registry what is known of an agent.
   void Evaluate(const std::string& pod_uid);
   void Heard(const std::string& pod_uid, const std::vector<std::string>& changed);
   void SyncInventory(const std::string& pod_uid);
