@@ -169,6 +169,7 @@ TEST_F(SandboxAllocationTest, ACrashAfterAnyWriteLeavesOneAttempt) {
     ASSERT_TRUE(Until([&] { return !Exists(SandboxPath(name)); })) << crash_after;
     EXPECT_THAT(agents_.Running(), IsEmpty());
     EXPECT_EQ(Counts().bound + Counts().draining, 0u);
+    transport_.fault = [](const kube::Request&) { return WatchedApi::Fault::kNone; };
   }
 }
 
