@@ -1,4 +1,4 @@
-// Whose an ENI is, and for how long: Nodes that share or change their instance, other clusters,
+// Owners of ENIs, and for how long: Nodes that share or change their instance, other clusters,
 // tags of users, a key of another region.
 #include "reconcile/eni/system_fixture_test.h"
 

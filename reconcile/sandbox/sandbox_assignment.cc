@@ -101,7 +101,7 @@ std::optional<std::string> SandboxReconciler::BindStamp(Pass* pass) {
   return std::nullopt;
 }
 
-// One that fast-sandbox has assigned keeps its agent if its pod is there.
+// A sandbox that fast-sandbox has assigned keeps its agent if its pod is there.
 async::Task<kube::Result<void>> SandboxReconciler::Adopt(Pass* pass) {
   SandboxStatus to = pass->sandbox.status;
   const std::string pod =
